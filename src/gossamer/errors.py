@@ -1,0 +1,135 @@
+"""Every error Gossamer raises on purpose.
+
+Catch ``GossamerError`` for all of them. Each message states what was given, what was expected, and the cure.
+
+    GossamerError
+    ├── InputError (ValueError)             what was passed in is wrong; the index is as it was
+    │   ├── DimensionError                  vectors of another length than the index's
+    │   ├── NotFiniteError                  NaN or infinity in a vector
+    │   ├── DtypeError (TypeError)          something that is not numbers, or ids of another kind
+    │   ├── EmptyTextError                  a document or a query without text
+    │   ├── DuplicateIdError                the same id twice in one call
+    │   ├── UnknownIdError (KeyError)       an id, document or concept that is not there
+    │   ├── ParameterError                  k, budget, method and the like out of their range
+    │   └── FilterError                     a ``where`` that cannot be understood
+    ├── StateError (RuntimeError)           the object cannot do this now
+    │   ├── ClosedError                     it was closed
+    │   ├── ReadOnlyError                   it was opened for reading
+    │   └── InvariantError                  ``check()`` found the tree inconsistent
+    ├── DiskError (OSError)                 files
+    │   ├── NotAnIndexError                 no index at this path, or one where none may be
+    │   ├── CorruptError                    truncated, altered or incomplete
+    │   ├── FormatVersionError              written by a newer Gossamer
+    │   └── LockedError                     another process is writing
+    ├── EncoderError (RuntimeError)         text could not become vectors
+    │   ├── UnknownEncoderError             no encoder of that name
+    │   ├── ModelUnavailableError           model files could not be had from any source
+    │   └── EncoderMismatchError            the index was built with another encoder
+    └── MissingExtraError (ImportError)     an optional dependency is not installed
+"""
+
+from __future__ import annotations
+
+
+class GossamerError(Exception):
+    """Base of every error in this package."""
+
+
+class InputError(GossamerError, ValueError):
+    """What was passed in is wrong; nothing was changed."""
+
+
+class DimensionError(InputError):
+    """Vectors of another length than expected."""
+
+
+class NotFiniteError(InputError):
+    """NaN or infinity where a number is needed."""
+
+
+class DtypeError(InputError, TypeError):
+    """Values of a kind that cannot be used here."""
+
+
+class EmptyTextError(InputError):
+    """A document or query without text."""
+
+
+class DuplicateIdError(InputError):
+    """The same id twice in one call."""
+
+
+class UnknownIdError(InputError, KeyError):
+    """An id, document or concept that is not there."""
+
+    def __str__(self) -> str:
+        # KeyError shows the repr of its argument, which would put the sentence in quotes.
+        return str(self.args[0]) if self.args else ""
+
+
+class ParameterError(InputError):
+    """A parameter out of its range."""
+
+
+class FilterError(InputError):
+    """A ``where`` filter that cannot be understood."""
+
+
+class StateError(GossamerError, RuntimeError):
+    """The object cannot do this in its present state."""
+
+
+class ClosedError(StateError):
+    """The index was closed."""
+
+
+class ReadOnlyError(StateError):
+    """The index was opened for reading."""
+
+
+class InvariantError(StateError):
+    """The tree is inconsistent with itself."""
+
+
+class DiskError(GossamerError, OSError):
+    """Something about files."""
+
+
+class NotAnIndexError(DiskError):
+    """There is nothing of ours at this path, or something where nothing may be."""
+
+
+class CorruptError(DiskError):
+    """A file is truncated, altered or missing."""
+
+
+class FormatVersionError(DiskError):
+    """Written in a format that this version does not know."""
+
+
+class LockedError(DiskError):
+    """Another process holds the write lock."""
+
+
+class EncoderError(GossamerError, RuntimeError):
+    """Text could not be turned into vectors."""
+
+
+class UnknownEncoderError(EncoderError):
+    """No encoder of that name."""
+
+
+class ModelUnavailableError(EncoderError):
+    """Model files could not be had from any source."""
+
+
+class EncoderMismatchError(EncoderError):
+    """The index was built with another encoder."""
+
+
+class MissingExtraError(GossamerError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f'{feature} needs an optional dependency. Install it with: pip install "gossamer[{extra}]"')
+        self.extra = extra

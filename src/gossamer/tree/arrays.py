@@ -1,0 +1,153 @@
+"""The state of a tree: named flat arrays. Kernels are free functions over them; nodes are views into them.
+
+A node is a slot number. A slot that was made for a leaf stays a leaf slot and keeps its row of `vectors`;
+one made for an internal node keeps its rows of `mean` and `m2`. Freed slots wait in two lists, linked
+through `next_sibling`, and are used again last in, first out.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int32]
+Longs: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float32]
+Doubles: TypeAlias = npt.NDArray[np.float64]
+
+NONE: Final = -1
+"""No node, no document."""
+
+
+class Meta(IntEnum):
+    """Where each number of `TreeArrays.meta` stands."""
+
+    ROOT = 0
+    SLOTS = 1  # node slots ever made; the next new node gets this number
+    LEAF_ROWS = 2  # rows of `vectors` ever made
+    INNER_ROWS = 3  # rows of `mean` and `m2` ever made
+    FREE_LEAF = 4  # first of the freed leaf slots
+    FREE_INNER = 5  # first of the freed internal slots
+    NODES = 6  # nodes alive
+    LEAVES = 7  # leaves alive
+    DOCUMENTS = 8  # documents alive
+    NEXT_DOCUMENT = 9  # the number the next document gets; never used again
+    CHANGES = 10  # counts every insertion and removal
+    INSERTED = 11  # operators applied so far: into the best child,
+    CREATED = 12  # a new child,
+    MERGED = 13  # two children merged,
+    SPLIT = 14  # a child split,
+    FRINGE = 15  # a leaf turned into a node over two leaves,
+    JOINED = 16  # an exact duplicate joined its leaf
+    SIZE = 17
+
+
+class Limit(IntEnum):
+    """Where each number of `TreeArrays.limits` stands."""
+
+    ACUITY = 0
+    LOWEST = 1  # smallest coordinate ever seen
+    HIGHEST = 2  # largest coordinate ever seen
+    SIZE = 3
+
+
+class TreeArrays(NamedTuple):
+    """Everything a tree knows."""
+
+    # one entry a node
+    size: Longs  # documents below
+    parent: Ints
+    first_child: Ints
+    next_sibling: Ints
+    prev_sibling: Ints
+    n_children: Ints  # 0 marks a leaf
+    row: Ints  # of `vectors` for a leaf, of `mean` and `m2` for an internal node
+    h: Doubles  # Σ_d log(σ²_d / a): entropy above that of a leaf, whose h is therefore 0
+    s: Doubles  # Σ over children of n·h
+    first_document: Ints  # of a leaf
+    # one row a leaf
+    vectors: Floats
+    norm: Doubles  # squared length of the vector; infinite where the row holds no leaf, so no ranking finds it
+    owner: Ints  # the leaf whose row this is
+    key: Longs  # hash of the vector
+    chain: Ints  # next leaf with the same bucket
+    # one row an internal node
+    mean: Doubles
+    m2: Doubles  # sum of squared deviations from the mean
+    changed: Longs  # Meta.CHANGES when this row last changed, so that copies know which rows are old
+    # one entry a document, in order of arrival
+    leaf: Ints  # NONE once removed
+    next_document: Ints  # the others of the same leaf
+    prev_document: Ints
+    # the rest
+    bucket: Ints  # leaves by hash; a power of two long
+    meta: Longs  # see Meta
+    limits: Doubles  # see Limit
+
+
+NODE_FIELDS: Final = (
+    "size", "parent", "first_child", "next_sibling", "prev_sibling", "n_children", "row", "h", "s", "first_document",
+)  # fmt: skip
+LEAF_FIELDS: Final = ("vectors", "norm", "owner", "key", "chain")
+INNER_FIELDS: Final = ("mean", "m2", "changed")
+DOCUMENT_FIELDS: Final = ("leaf", "next_document", "prev_document")
+
+_RESERVE: Final = 64
+"""Internal slots that are free whenever an insertion starts; one insertion rarely takes more than three."""
+
+
+def empty_arrays(dim: int, acuity: float) -> TreeArrays:
+    """The arrays of a tree without documents."""
+    meta = np.zeros(Meta.SIZE, np.int64)
+    meta[[Meta.ROOT, Meta.FREE_LEAF, Meta.FREE_INNER]] = NONE
+    limits = np.array([acuity, np.inf, -np.inf])
+    ints = np.int32
+    return TreeArrays(
+        size=np.zeros(0, np.int64), parent=np.zeros(0, ints), first_child=np.zeros(0, ints),
+        next_sibling=np.zeros(0, ints), prev_sibling=np.zeros(0, ints), n_children=np.zeros(0, ints),
+        row=np.zeros(0, ints), h=np.zeros(0), s=np.zeros(0), first_document=np.zeros(0, ints),
+        vectors=np.zeros((0, dim), np.float32), norm=np.zeros(0), owner=np.zeros(0, ints),
+        key=np.zeros(0, np.int64), chain=np.zeros(0, ints),
+        mean=np.zeros((0, dim)), m2=np.zeros((0, dim)), changed=np.zeros(0, np.int64),
+        leaf=np.zeros(0, ints), next_document=np.zeros(0, ints), prev_document=np.zeros(0, ints),
+        bucket=np.full(1, NONE, ints), meta=meta, limits=limits,
+    )  # fmt: skip
+
+
+def with_room(t: TreeArrays, documents: int) -> TreeArrays:
+    """`t`, with room for `documents` more leaves and half as many internal nodes, and never fewer than the reserve.
+
+    Half is what real data needs (1.5 nodes a document); an insertion that finds no slot stops and asks again.
+    """
+    meta = t.meta
+    inners = documents // 2 + _RESERVE
+    need = {
+        **dict.fromkeys(NODE_FIELDS, int(meta[Meta.SLOTS]) + documents + inners),
+        **dict.fromkeys(LEAF_FIELDS, int(meta[Meta.LEAF_ROWS]) + documents),
+        **dict.fromkeys(INNER_FIELDS, int(meta[Meta.INNER_ROWS]) + inners),
+        **dict.fromkeys(DOCUMENT_FIELDS, int(meta[Meta.NEXT_DOCUMENT]) + documents),
+    }
+    grown = {name: _longer(array, rows) for name, rows in need.items() if len(array := getattr(t, name)) < rows}
+    return t._replace(**grown) if grown else t
+
+
+def used(t: TreeArrays) -> dict[str, npt.NDArray[Any]]:
+    """The part of each array that is in use, by name: what is worth saving."""
+    meta = t.meta
+    rows = {
+        **dict.fromkeys(NODE_FIELDS, int(meta[Meta.SLOTS])),
+        **dict.fromkeys(LEAF_FIELDS, int(meta[Meta.LEAF_ROWS])),
+        **dict.fromkeys(INNER_FIELDS, int(meta[Meta.INNER_ROWS])),
+        **dict.fromkeys(DOCUMENT_FIELDS, int(meta[Meta.NEXT_DOCUMENT])),
+    }
+    return {name: array[: rows.get(name, len(array))] for name, array in t._asdict().items()}
+
+
+def _longer(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
+    """A copy of `array` with room for at least `rows`: half as much again, so that copying stays cheap in all."""
+    longer = np.empty((max(rows, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer

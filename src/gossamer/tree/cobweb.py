@@ -1,0 +1,230 @@
+"""CobwebTree: a Cobweb/4V concept tree over vectors, grown one document at a time."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gossamer.bundle import Bundle, read_bundle, write_bundle
+from gossamer.checks import as_vectors
+from gossamer.errors import CorruptError, DimensionError, InvariantError, ParameterError, UnknownIdError
+from gossamer.results import TreeStats
+from gossamer.tree import inspect
+from gossamer.tree.arrays import NONE, Limit, Longs, Meta, TreeArrays, empty_arrays, used, with_room
+from gossamer.tree.grow import insert_rows
+from gossamer.tree.node import NodeView
+from gossamer.tree.shrink import remove_documents
+from gossamer.tree.structure import rehash
+
+_CHUNK = 4096
+"""Rows for one call into compiled code: between two of them the caller hears of progress and can interrupt."""
+
+
+class CobwebTree:
+    """A tree of concepts over vectors. Documents are numbered 0, 1, 2 ... as they come; a number is never used again.
+
+    Not safe for use from several threads while one of them changes it; `VectorIndex` adds the lock.
+
+    >>> tree = CobwebTree(dim=2, acuity=5.0)
+    >>> tree.insert_many([[0, 0], [9, 9], [0, 1], [9, 8]])
+    array([0, 1, 2, 3])
+    >>> sorted(child.documents for child in tree.node(tree.root).child_nodes)
+    [(0, 2), (1, 3)]
+    >>> tree.remove(3)
+    >>> tree.n_documents
+    3
+    """
+
+    PAPER_ACUITY: ClassVar[float] = 1.0 / (2.0 * math.pi * math.e)
+    """With it a single document has zero differential entropy. Far too small for good trees: see the design notes."""
+
+    MAX_DIM: ClassVar[int] = 4096
+
+    def __init__(self, dim: int, acuity: float = 5.0) -> None:
+        """A tree for vectors of `dim` dimensions.
+
+        `acuity` is added to every variance. It is best set to about five times the mean variance of a
+        dimension; the default suits vectors whose dimensions have variance one.
+        """
+        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or not 1 <= dim <= self.MAX_DIM:
+            raise DimensionError(f"dim must be a whole number from 1 to {self.MAX_DIM}, got {dim!r}")
+        if not isinstance(acuity, int | float | np.number) or not 1e-60 < acuity < 1e60:
+            raise ParameterError(f"acuity must be a positive number (between 1e-60 and 1e60), got {acuity!r}")
+        self._t = empty_arrays(int(dim), float(acuity))
+
+    # -- growing and shrinking ---------------------------------------------------------------------
+
+    def insert(self, x: npt.ArrayLike) -> int:
+        """Insert one vector; returns its document number."""
+        X = as_vectors(x, self.dim)
+        if len(X) != 1:
+            raise DimensionError(f"insert takes one vector, got {len(X)}: use insert_many")
+        return int(self.insert_many(X)[0])
+
+    def insert_many(self, X: npt.ArrayLike, *, progress: Callable[[int, int], None] | None = None) -> Longs:
+        """Insert the rows of X in order; returns their document numbers.
+
+        `progress(done, total)` is called after every few thousand rows. An exception from it, or Ctrl-C,
+        stops there: the rows reported so far are in, the tree is valid, the rest was never touched.
+        """
+        X = as_vectors(X, self.dim)
+        first = self.next_document
+        for start in range(0, len(X), _CHUNK):
+            chunk = X[start : start + _CHUNK]
+            self._insert_chunk(chunk)
+            if progress is not None:
+                progress(start + len(chunk), len(X))
+        return np.arange(first, first + len(X), dtype=np.int64)
+
+    def _insert_chunk(self, X: npt.NDArray[np.float32]) -> None:
+        self._make_room(len(X))
+        done, node = insert_rows(self._t, X, 0, NONE)
+        while done < len(X):
+            # Half an internal node a document was not enough; or, within one document, many merges.
+            self._make_room(len(X))
+            done, node = insert_rows(self._t, X, done, node)
+
+    def _make_room(self, documents: int) -> None:
+        self._t = with_room(self._t, documents)
+        leaves = int(self._t.meta[Meta.LEAVES]) + documents
+        if leaves > len(self._t.bucket):
+            self._t = self._t._replace(bucket=np.empty(1 << (leaves - 1).bit_length(), np.int32))
+            rehash(self._t)
+
+    def remove(self, documents: int | Iterable[int]) -> None:
+        """Remove one document, or several at once: all of them or, if one is not there, none."""
+        numbers = [documents] if isinstance(documents, int | np.integer) else list(documents)
+        gone = np.array([self._known_document(document) for document in numbers], np.int64)
+        if len(np.unique(gone)) < len(gone):
+            raise UnknownIdError("the same document is named twice: each can be removed once")
+        remove_documents(self._t, gone)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of a vector."""
+        return self._t.vectors.shape[1]
+
+    @property
+    def acuity(self) -> float:
+        """What is added to every variance."""
+        return float(self._t.limits[Limit.ACUITY])
+
+    @property
+    def n_documents(self) -> int:
+        """Documents in the tree."""
+        return int(self._t.meta[Meta.DOCUMENTS])
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes in the tree, leaves included."""
+        return int(self._t.meta[Meta.NODES])
+
+    @property
+    def next_document(self) -> int:
+        """The number the next document will get."""
+        return int(self._t.meta[Meta.NEXT_DOCUMENT])
+
+    @property
+    def root(self) -> int:
+        """The id of the root; -1 while the tree is empty. It changes when a new node grows above it."""
+        return int(self._t.meta[Meta.ROOT])
+
+    @property
+    def depth(self) -> int:
+        """Steps from the root to the deepest leaf."""
+        return inspect.depth(self._t)
+
+    @property
+    def arrays(self) -> TreeArrays:
+        """The state, for rankers; to be read, not written."""
+        return self._t
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    def __repr__(self) -> str:
+        return f"CobwebTree(dim={self.dim}, acuity={self.acuity:g}, documents={self.n_documents}, nodes={self.n_nodes})"
+
+    def node(self, node: int) -> NodeView:
+        """A read-only view of a node. Ids are stable as long as the node lives."""
+        return NodeView(self._t, node)
+
+    def leaf(self, document: int) -> int:
+        """The id of the leaf that holds a document."""
+        return int(self._t.leaf[self._known_document(document)])
+
+    def path(self, document: int) -> tuple[int, ...]:
+        """The nodes from the root to the document's leaf."""
+        node = self.leaf(document)
+        path = [node]
+        while (node := int(self._t.parent[node])) != NONE:
+            path.append(node)
+        return tuple(reversed(path))
+
+    def stats(self) -> TreeStats:
+        """The shape of the tree, and how often each operator was applied."""
+        meta = self._t.meta
+        branching = Counter(inspect.branching(self._t).tolist())
+        return TreeStats(
+            documents=self.n_documents,
+            nodes=self.n_nodes,
+            leaves=int(meta[Meta.LEAVES]),
+            depth=self.depth,
+            widest=max(branching, default=0),
+            branching=dict(sorted(branching.items())),
+            operators={
+                "insert": int(meta[Meta.INSERTED]),
+                "new": int(meta[Meta.CREATED]),
+                "merge": int(meta[Meta.MERGED]),
+                "split": int(meta[Meta.SPLIT]),
+                "fringe": int(meta[Meta.FRINGE]),
+                "join": int(meta[Meta.JOINED]),
+            },
+        )
+
+    def check(self) -> None:
+        """Raise `InvariantError` if anything about the tree is inconsistent: links, counts, moments, caches."""
+        inspect.check(self._t)
+
+    def _known_document(self, document: Any) -> int:
+        if not isinstance(document, int | np.integer) or isinstance(document, bool):
+            raise UnknownIdError(f"documents are numbered, got {document!r}")
+        made = self.next_document
+        if not 0 <= document < made or self._t.leaf[document] == NONE:
+            reason = "was removed" if 0 <= document < made else f"never was: numbers so far end at {made - 1}"
+            raise UnknownIdError(f"document {document} is not in the tree: it {reason}")
+        return int(document)
+
+    # -- disk --------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tree into the folder `path`: safetensors and a manifest with checksums."""
+        write_bundle(path, "tree", self.to_bundle())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> CobwebTree:
+        """Read a tree back: same ids, same numbers, and it grows on as if it had never left memory."""
+        return cls.from_bundle(read_bundle(path, "tree"))
+
+    def to_bundle(self) -> Bundle:
+        """The tree as settings and arrays."""
+        return Bundle({"dim": self.dim, "acuity": self.acuity, "documents": self.n_documents}, used(self._t))
+
+    @classmethod
+    def from_bundle(cls, bundle: Bundle) -> CobwebTree:
+        """The tree that `to_bundle` described."""
+        tree = cls(dim=bundle.params["dim"], acuity=bundle.params["acuity"])
+        try:
+            tree._t = TreeArrays(**bundle.arrays)
+            inspect.check_links(tree._t)
+        except (TypeError, IndexError, InvariantError) as error:
+            raise CorruptError(f"the saved tree is not usable: {error}") from error
+        return tree

@@ -1,0 +1,423 @@
+"""VectorIndex: whitening, tree and ranking together, for people who bring vectors."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gossamer.bundle import Bundle, fold, read_bundle, write_bundle
+from gossamer.checks import Floats, as_vectors, one_of, positive
+from gossamer.errors import ClosedError, CorruptError, DimensionError, ParameterError, StateError
+from gossamer.ids import IdMap
+from gossamer.locks import ReadWriteLock
+from gossamer.rank.best_first import best_first
+from gossamer.rank.density import log_p
+from gossamer.rank.path_sum import Aggregate, PathSum
+from gossamer.rank.selection import Ranked
+from gossamer.results import DocId, Explanation, PathStep, SearchResult
+from gossamer.tree.cobweb import CobwebTree
+
+if TYPE_CHECKING:
+    from gossamer.whiten import Whitener
+
+Method: TypeAlias = Literal["best-first", "path-sum"]
+METHODS: Final = ("best-first", "path-sum")
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What a preset stands for."""
+
+    acuity: float | Literal["auto"]
+    context: float
+    paper: bool
+
+    def whitener(self) -> Whitener:
+        """A whitener of this preset, to be fitted."""
+        from gossamer.whiten import Whitener
+
+        return Whitener.paper() if self.paper else Whitener()
+
+
+PRESETS: Final = {
+    "default": Preset(acuity="auto", context=0.0, paper=False),
+    "paper": Preset(acuity=CobwebTree.PAPER_ACUITY, context=1.0, paper=True),
+}
+
+_SPREADS: Final = 5.0
+"""acuity="auto" is this many times the mean variance of a dimension."""
+
+
+class VectorIndex:
+    """Vectors in, explained neighbours out.
+
+    The whitener is fitted when enough vectors have arrived (a thousand, or four for each dimension if that
+    is more); until then vectors are taken as they are, and an index of 0, 1 or 3 documents works. Safe for
+    use from many threads: searches run side by side, a change waits for them and is seen as a whole.
+
+    >>> index = VectorIndex(dim=3)
+    >>> index.add([[1, 0, 0], [0, 1, 0], [0.9, 0.1, 0]], ids=["sun", "moon", "star"])
+    ['sun', 'moon', 'star']
+    >>> index.search([1, 0, 0], k=2).ids.tolist()
+    [['sun', 'star']]
+    >>> index.remove(["sun"])
+    >>> index.search([1, 0, 0], k=3).ids.tolist()
+    [['star', 'moon', -1]]
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        preset: Literal["default", "paper"] = "default",
+        *,
+        whitener: Whitener | Literal["preset"] | None = "preset",
+        acuity: float | Literal["auto"] | None = None,
+        context: float | None = None,
+    ) -> None:
+        """An empty index for vectors of `dim` dimensions.
+
+        `preset` chooses whitening, acuity and context; each can be set apart: a whitener of your own, fitted
+        or not, or None for vectors that are taken as they are; an `acuity`, or "auto" for five times the mean
+        variance; and the `context` that path-sum uses unless told otherwise.
+        """
+        one_of(preset, "preset", tuple(PRESETS))
+        chosen = PRESETS[preset]
+        self._dim = positive(dim, "dim")
+        self._preset = preset
+        self._acuity: float | Literal["auto"] = chosen.acuity if acuity is None else acuity
+        self._context = _as_context(chosen.context if context is None else context)
+        given = chosen.whitener() if whitener == "preset" else whitener
+        fitted = hasattr(given, "components_")
+        if given is not None and fitted and given.n_features_in_ != dim:
+            raise DimensionError(f"the whitener takes {given.n_features_in_} dimensions, the index {dim}")
+        self._whitener = given if fitted else None  # in use
+        self._to_fit = None if fitted else given  # waiting for enough vectors
+
+        self._ids = IdMap()
+        self._raw: dict[int, Floats] | None = {}  # by document, while the fit is still to come
+        self._sized_for = 0  # documents when the acuity was last chosen
+        self._tree = self._new_tree(np.zeros((0, self._dim), np.float32))
+        self._path_sum = PathSum()
+        self._lock = ReadWriteLock()
+        self._one_writer = Lock()
+        self._state: Literal["open", "closed", "broken"] = "open"
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    def add(
+        self, E: npt.ArrayLike, ids: Iterable[DocId] | None = None, *, progress: Progress | None = None
+    ) -> list[DocId]:
+        """Add the rows of E; returns their ids. An id that is there already is replaced.
+
+        Without `ids` documents are numbered on. All rows go in, or, after an error or Ctrl-C, none.
+        """
+        E = as_vectors(E, self._dim)
+        with self._writer():
+            checked = self._ids.check_new(ids, len(E))
+            if not checked:
+                return []
+            replaced = [id for id in checked if id in self._ids]
+            size = len(self) - len(replaced) + len(E)
+            if self._raw is not None and self._should_fit(size):
+                self._fit_and_rebuild(E, checked, size, progress)
+            else:
+                self._insert(E, checked, replaced, progress)
+            return checked
+
+    def remove(self, ids: DocId | Iterable[DocId]) -> None:
+        """Remove documents by id; an unknown id raises, and then none is removed."""
+        several = [ids] if isinstance(ids, int | str | np.integer) else list(ids)
+        with self._writer():
+            numbers = {id: self._ids.number(id) for id in several}
+            with self._lock.writing():
+                self._drop(list(numbers))
+
+    def close(self) -> None:
+        """Give the memory back; any later call raises `ClosedError`."""
+        with self._one_writer, self._lock.writing():
+            self._state = "closed"
+            self._tree = CobwebTree(1)
+            self._path_sum, self._ids, self._raw = PathSum(), IdMap(), None
+
+    @contextmanager
+    def _writer(self) -> Iterator[None]:
+        """One change at a time; searches go on until the change itself is made."""
+        with self._one_writer:
+            self._check_open()
+            yield
+
+    def _insert(self, E: Floats, ids: list[DocId], replaced: list[DocId], progress: Progress | None) -> None:
+        X = self._project(E)
+        with self._lock.writing():
+            before = self._tree.next_document
+            try:
+                numbers = self._tree.insert_many(X, progress=progress)
+            except BaseException:
+                self._roll_back(before)
+                raise
+            self._drop(replaced)
+            self._ids.assign(ids, numbers)
+            if self._raw is not None:
+                self._raw.update(zip(numbers.tolist(), E, strict=True))
+
+    def _drop(self, ids: list[DocId]) -> None:
+        numbers = [self._ids.number(id) for id in ids]
+        self._tree.remove(numbers)
+        self._ids.forget(ids)
+        if self._raw is not None:
+            for number in numbers:
+                del self._raw[number]
+
+    def _roll_back(self, first: int) -> None:
+        """Take out again what an interrupted insertion had put in."""
+        try:
+            self._tree.remove(range(first, self._tree.next_document))
+        except BaseException:
+            self._state = "broken"
+            raise
+
+    # -- fitting -----------------------------------------------------------------------------------
+
+    @property
+    def _enough(self) -> int:
+        return max(1000, 4 * self._dim)
+
+    def _should_fit(self, size: int) -> bool:
+        """Whether it is time to choose the whitener (once) or the acuity (each time the index doubles)."""
+        if size >= self._enough:
+            return True
+        return self._acuity == "auto" and size >= 2 * self._sized_for
+
+    def _fit_and_rebuild(self, E: Floats, ids: list[DocId], size: int, progress: Progress | None) -> None:
+        """Fit on everything there is, and grow the tree again; it becomes visible at the end, as a whole."""
+        assert self._raw is not None
+        new = set(ids)
+        kept = [number for number in sorted(self._raw) if self._ids.of(np.array([number]))[0] not in new]
+        everything = np.concatenate([np.array([self._raw[n] for n in kept], np.float32).reshape(-1, self._dim), E])
+        final = size >= self._enough
+        whitener = self._whitener
+        if final and self._to_fit is not None:
+            whitener = type(self._to_fit)(**self._to_fit.get_params()).fit(everything)
+        X = everything if whitener is None else whitener.project(everything)
+        tree = self._new_tree(X)
+        tree.insert_many(X, progress=progress)
+        renumbered = self._ids.renumbered(np.array(kept, np.int64))
+        renumbered.assign(ids, np.arange(len(kept), len(X)))
+        with self._lock.writing():
+            self._tree, self._ids, self._whitener, self._path_sum = tree, renumbered, whitener, PathSum()
+            if final:
+                self._to_fit = self._raw = None
+            else:
+                self._raw = dict(enumerate(everything))
+            self._sized_for = size
+
+    def _new_tree(self, X: Floats) -> CobwebTree:
+        """An empty tree for vectors such as X."""
+        acuity = self._acuity
+        if acuity == "auto":
+            spread = float(X.var(axis=0, dtype=np.float64).mean()) if len(X) else 0.0
+            level = float(np.square(X, dtype=np.float64).mean()) if len(X) else 0.0
+            # One document, or copies of one, have no variance to go by; their own size gives the scale.
+            acuity = _SPREADS * (spread if spread > 1e-12 * level else level or 1.0)
+        return CobwebTree(X.shape[1], acuity)
+
+    def _project(self, E: Floats) -> Floats:
+        """Vectors as the tree sees them."""
+        return E if self._whitener is None else self._whitener.project(E)
+
+    # -- searching ---------------------------------------------------------------------------------
+
+    def search(
+        self,
+        Q: npt.ArrayLike,
+        k: int = 10,
+        method: Method = "path-sum",
+        *,
+        budget: int | None = None,
+        aggregate: Aggregate | None = None,
+        context: float | None = None,
+    ) -> SearchResult:
+        """The k best documents for each row of Q; fewer if there are fewer.
+
+        method="path-sum"    every document scored exactly. `aggregate` "sum" (default) or "mean" over the
+                             path; `context` from 0, the pure path gain, to 1, the paper's sum.
+        method="best-first"  the paper's traversal; `budget` is the number of nodes it may open.
+        """
+        start = time.perf_counter()
+        Q = as_vectors(Q, self._dim, what="queries")
+        k = positive(k, "k")
+        one_of(method, "method", METHODS)
+        _refuse(method, "best-first", aggregate=aggregate, context=context)
+        _refuse(method, "path-sum", budget=budget)
+        with self._lock.reading():
+            self._check_open()
+            X = self._project(Q)
+            if method == "best-first":
+                limit = None if budget is None else positive(budget, "budget")
+                ranked = best_first(self._tree.arrays, X, k, limit)
+            else:
+                ranked = self._rank_all(X, k, aggregate or "sum", context)
+            return self._result(ranked, start)
+
+    def _rank_all(self, X: Floats, k: int, aggregate: Aggregate, context: float | None) -> Ranked:
+        one_of(aggregate, "aggregate", ("sum", "mean"))
+        if aggregate == "mean" and context is not None:
+            raise ParameterError('context applies to aggregate="sum" alone: leave one of the two out')
+        weight = self._context if context is None else _as_context(context)
+        return self._path_sum.search(self._tree.arrays, X, k, aggregate, weight)
+
+    def _result(self, ranked: Ranked, start: float) -> SearchResult:
+        ids = self._ids.of(ranked.documents)
+        _order_ties_by_id(ids, ranked.scores)
+        return SearchResult(ids, ranked.scores, ranked.visited, time.perf_counter() - start)
+
+    def explain(self, q: npt.ArrayLike, id: DocId) -> Explanation:
+        """Why document `id` scores as it does for the query `q`: the concepts of its path, with the gain of each."""
+        Q = as_vectors(q, self._dim, what="the query")
+        if len(Q) != 1:
+            raise DimensionError(f"explain takes one query, got {len(Q)}")
+        with self._lock.reading():
+            self._check_open()
+            x = self._project(Q)[0]
+            path = self._tree.path(self._ids.number(id))
+            arrays = self._tree.arrays
+            densities = [log_p(arrays, node, x) for node in path]
+            steps = tuple(
+                PathStep(node, int(arrays.size[node]), density, density - above)
+                for node, density, above in zip(path, densities, [densities[0], *densities], strict=False)
+            )
+            return Explanation(id=id, score=densities[-1] - densities[0], path=steps)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of the vectors that go in."""
+        return self._dim
+
+    @property
+    def tree(self) -> CobwebTree:
+        """The concept tree, to look at; change it through the index alone."""
+        self._check_open()
+        return self._tree
+
+    @property
+    def whitener(self) -> Whitener | None:
+        """The whitener, once it is fitted; None before, and where vectors are taken as they are."""
+        return self._whitener
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._ids
+
+    def __repr__(self) -> str:
+        return f"VectorIndex(dim={self._dim}, preset={self._preset!r}, documents={len(self)})"
+
+    def check(self) -> None:
+        """Raise `InvariantError` if the index is inconsistent with itself."""
+        with self._lock.reading():
+            self._check_open()
+            self._tree.check()
+            if self._tree.n_documents != len(self._ids):
+                raise StateError(f"{self._tree.n_documents} documents in the tree but {len(self._ids)} ids")
+
+    def _check_open(self) -> None:
+        if self._state == "closed":
+            raise ClosedError("this index was closed: create or load another")
+        if self._state == "broken":
+            raise StateError("a change failed half way and could not be undone: load the index from disk again")
+
+    # -- disk --------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index into the folder `path`; an index that is there is replaced in one step."""
+        with self._lock.reading():
+            self._check_open()
+            bundle = self.to_bundle()
+        write_bundle(path, "vectors", bundle)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an index back: the same answers, the same tree, and it grows on as before."""
+        return cls.from_bundle(read_bundle(path, "vectors"))
+
+    def to_bundle(self) -> Bundle:
+        """The index as settings and arrays."""
+        parts = {"tree": self._tree.to_bundle()}
+        if self._whitener is not None:
+            parts["whitener"] = self._whitener.to_bundle()
+        arrays = self._ids.to_arrays()
+        if self._raw is not None:
+            arrays["raw_numbers"] = np.array(list(self._raw), np.int64)
+            arrays["raw"] = np.array(list(self._raw.values()), np.float32).reshape(-1, self._dim)
+        params: dict[str, Any] = {
+            "dim": self._dim,
+            "preset": self._preset,
+            "acuity": self._acuity,
+            "context": self._context,
+            "sized_for": self._sized_for,
+            "to_be_fitted": None if self._to_fit is None else self._to_fit.get_params(),
+        }
+        return fold(parts, params, arrays)
+
+    @classmethod
+    def from_bundle(cls, bundle: Bundle) -> Self:
+        """The index that `to_bundle` described."""
+        from gossamer.whiten import Whitener
+
+        params = bundle.params
+        try:
+            whitener = None
+            if "whitener" in params:
+                whitener = Whitener.from_bundle(bundle.part("whitener"))
+            elif params["to_be_fitted"] is not None:
+                whitener = Whitener(**params["to_be_fitted"])
+            index = cls(
+                params["dim"], params["preset"],
+                whitener=whitener, acuity=params["acuity"], context=params["context"],
+            )  # fmt: skip
+            index._tree = CobwebTree.from_bundle(bundle.part("tree"))
+            index._ids = IdMap.from_arrays(bundle.arrays)
+            index._sized_for = params["sized_for"]
+            index._raw = None
+            if "raw" in bundle.arrays:
+                index._raw = dict(zip(bundle.arrays["raw_numbers"].tolist(), bundle.arrays["raw"], strict=True))
+        except (KeyError, TypeError) as error:
+            raise CorruptError(f"the saved index lacks {error}: restore it from a copy or build it again") from error
+        return index
+
+
+def _as_context(context: float) -> float:
+    if not isinstance(context, int | float | np.number) or not 0.0 <= context <= 1.0:
+        raise ParameterError(f"context must be a number from 0 (path gain) to 1 (the paper's sum), got {context!r}")
+    return float(context)
+
+
+def _refuse(method: str, refusing: str, **given: object) -> None:
+    """No parameter is taken in silence by a method that does not use it."""
+    for name, value in given.items():
+        if method == refusing and value is not None:
+            raise ParameterError(f"{name} has no meaning for method={method!r}: leave it out")
+
+
+def _order_ties_by_id(ids: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> None:
+    """Documents with equal scores stand in order of arrival; put them in order of their ids."""
+    tied = scores[:, 1:] == scores[:, :-1]
+    for row in np.flatnonzero(tied.any(axis=1)):
+        order = np.lexsort((_sort_keys(ids[row]), -scores[row]))
+        ids[row] = ids[row][order]
+
+
+def _sort_keys(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return ids if ids.dtype != object else np.array([str(id) for id in ids])

@@ -1,0 +1,365 @@
+"""VectorIndex: the whole way from raw vectors to explained answers."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer import VectorIndex, Whitener
+from gossamer.errors import (
+    ClosedError,
+    CorruptError,
+    DimensionError,
+    DtypeError,
+    DuplicateIdError,
+    GossamerError,
+    InputError,
+    NotFiniteError,
+    ParameterError,
+    UnknownIdError,
+)
+
+Matrix = npt.NDArray[np.float32]
+
+
+def embeddings(n: int, dim: int = 12, seed: int = 0) -> Matrix:
+    rng = np.random.default_rng(seed)
+    spread = np.linspace(2.0, 0.3, dim)
+    return ((rng.normal(size=(8, dim))[rng.integers(0, 8, n)] + rng.normal(size=(n, dim)) * 0.5) * spread).astype(
+        np.float32
+    )
+
+
+def nearest(X: Matrix, Q: Matrix, k: int) -> list[list[int]]:
+    distances = ((Q[:, None].astype(float) - X[None]) ** 2).sum(-1)
+    found: list[list[int]] = np.argsort(distances, axis=1, kind="stable")[:, :k].tolist()
+    return found
+
+
+# -- life of an index -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_tiny_indexes_work(preset: Any, n: int) -> None:
+    index = VectorIndex(6, preset=preset)
+    index.add(np.eye(6)[:n])
+    found = index.search(np.eye(6)[:1], k=5)
+    assert found.ids.shape == found.scores.shape == (1, 5)
+    assert sorted(found.ids[0, :n].tolist()) == list(range(n))
+    assert (found.ids[0, n:] == -1).all()
+    assert np.isnan(found.scores[0, n:]).all()
+    if n:
+        assert found.ids[0, 0] == 0
+        assert index.explain(np.eye(6)[0], 0).path
+    index.check()
+
+
+def test_until_enough_have_come_ranking_is_exact_on_raw_vectors() -> None:
+    index, X = VectorIndex(12), embeddings(900)
+    for start in range(0, 900, 90):
+        index.add(X[start : start + 90])
+        Q = embeddings(5, seed=start)
+        assert index.whitener is None
+        assert index.search(Q, k=7, context=0).ids.tolist() == nearest(X[: start + 90], Q, 7)
+        index.check()
+
+
+def test_the_whitener_is_fitted_when_enough_have_come() -> None:
+    index, X = VectorIndex(12), embeddings(1500)
+    index.add(X[:700], ids=[f"a{i}" for i in range(700)])
+    index.remove("a3")
+    index.add(X[700:], ids=[f"b{i}" for i in range(800)])
+    assert index.whitener is not None
+    assert len(index) == 1499
+    index.check()
+    # Every document finds itself: ids followed their documents through the rebuild.
+    assert index.search(X[:3], k=1).ids.ravel().tolist() == ["a0", "a1", "a2"]
+    assert index.search(X[700:703], k=1).ids.ravel().tolist() == ["b0", "b1", "b2"]
+    assert index.search(X[3:4], k=1).ids[0, 0] != "a3"
+    # From here on vectors go through the same whitener.
+    fitted = index.whitener
+    index.add(embeddings(50, seed=5), ids=[f"c{i}" for i in range(50)])
+    assert index.whitener is fitted
+    Q = embeddings(9, seed=8)
+    white = fitted.transform(np.concatenate([X, embeddings(50, seed=5)]))
+    white[3] = np.inf
+    names = [f"a{i}" for i in range(700)] + [f"b{i}" for i in range(800)] + [f"c{i}" for i in range(50)]
+    expected = [[names[i] for i in row] for row in nearest(white, fitted.transform(Q), 5)]
+    assert index.search(Q, k=5, context=0).ids.tolist() == expected
+
+
+def test_acuity_follows_the_variance() -> None:
+    X = embeddings(2000) * np.float32(100)
+    raw = VectorIndex(12, whitener=None)
+    raw.add(X)
+    np.testing.assert_allclose(raw.tree.acuity, 5 * X.var(axis=0).mean(), rtol=1e-4)
+    white = VectorIndex(12)
+    white.add(X)
+    np.testing.assert_allclose(white.tree.acuity, 5.0, rtol=0.1)
+    assert VectorIndex(12, preset="paper").tree.acuity == white.tree.PAPER_ACUITY
+    assert VectorIndex(12, acuity=0.7).tree.acuity == 0.7
+
+
+def test_a_whitener_of_ones_own() -> None:
+    X = embeddings(300)
+    fitted = Whitener(n_components=4, strength=0.5).fit(X)
+    index = VectorIndex(12, whitener=fitted)
+    index.add(X[:10])
+    assert index.tree.dim == 4
+    assert index.search(X[:10], k=1).ids.ravel().tolist() == list(range(10))
+    with pytest.raises(DimensionError, match="12 dimensions, the index 5"):
+        VectorIndex(5, whitener=fitted)
+
+
+def test_replace_keeps_one_document() -> None:
+    for n in (40, 1500):  # before and after the fit
+        index, X = VectorIndex(12), embeddings(n)
+        index.add(X)
+        index.add(X[:5] + 100, ids=range(5))
+        assert len(index) == n
+        index.check()
+        assert index.search(X[:5] + 100, k=1).ids.ravel().tolist() == list(range(5))
+        assert 0 not in index.search(X[:1], k=3).ids
+
+
+def test_ids() -> None:
+    index = VectorIndex(2)
+    assert index.add([[0, 0], [1, 1]]) == [0, 1]
+    assert index.add([[2, 2]], ids=np.array([7])) == [7]
+    assert index.add([[3, 3]]) == [8]
+    index.remove(8)
+    assert index.add([[3, 3]]) == [9]  # never given out again
+    assert 7 in index
+    assert 8 not in index
+    assert index.search([2, 2], k=1).ids.dtype == np.int64
+
+
+def test_ties_are_ordered_by_id() -> None:
+    index = VectorIndex(2)
+    index.add(np.ones((4, 2)), ids=["d", "b", "a", "c"])
+    found = index.search([1, 1], k=4)
+    assert found.ids.tolist() == [["a", "b", "c", "d"]]
+    index = VectorIndex(2)
+    index.add([[1, 0], [-1, 0], [0, 1]], ids=[5, 3, 9])
+    assert index.search([0, 0], k=3).ids.tolist() == [[3, 5, 9]]
+
+
+# -- searching and explaining ------------------------------------------------------------------------
+
+
+def test_the_gains_of_a_path_add_up_to_the_score() -> None:
+    index, X = VectorIndex(12), embeddings(1200)
+    index.add(X)
+    Q = embeddings(4, seed=3)
+    found = index.search(Q, k=5)
+    for q, ids, scores in zip(Q, found.ids, found.scores, strict=True):
+        for id, score in zip(ids.tolist(), scores, strict=True):
+            why = index.explain(q, id)
+            assert why.id == id
+            np.testing.assert_allclose(why.score, score, rtol=1e-9)
+            np.testing.assert_allclose(sum(step.gain for step in why.path), score, rtol=1e-9)
+            assert why.path[0].node == index.tree.root
+            assert why.path[0].count == 1200
+            assert why.path[-1].node == index.tree.leaf(id)
+
+
+def test_a_query_changes_nothing(tmp_path: Path) -> None:
+    index = VectorIndex(12)
+    index.add(embeddings(1100))
+    before = {name: array.tobytes() for name, array in index.to_bundle().arrays.items()}
+    methods: list[dict[str, Any]] = [{}, {"method": "best-first"}, {"method": "path-sum", "aggregate": "mean"}]
+    for _ in range(3):
+        for kw in methods:
+            index.search(embeddings(3, seed=1), k=4, **kw)
+    assert {name: array.tobytes() for name, array in index.to_bundle().arrays.items()} == before
+
+
+def test_k_above_the_corpus_and_single_vectors() -> None:
+    index = VectorIndex(3)
+    index.add([[1, 2, 3]])
+    found = index.search([1, 2, 3], k=100)
+    assert found.ids.shape == (1, 100)
+    assert found.ids[0, :2].tolist() == [0, -1]
+    assert len(index.search(np.zeros((0, 3)), k=2)) == 0
+
+
+# -- bad input ---------------------------------------------------------------------------------------
+
+
+def test_a_failed_add_adds_nothing() -> None:
+    for n in (0, 10, 1500):
+        index, X = VectorIndex(12), embeddings(n)
+        index.add(X)
+        bad = embeddings(100, seed=2)
+        bad[57, 3] = np.nan
+        with pytest.raises(NotFiniteError, match="row 57"):
+            index.add(bad)
+        assert len(index) == n
+        index.check()
+        with pytest.raises(KeyboardInterrupt):
+            index.add(embeddings(9000, seed=4), progress=_interrupt)
+        assert len(index) == n
+        index.check()
+        index.add(embeddings(3, seed=9))
+        assert len(index) == n + 3
+        index.check()
+
+
+def _interrupt(done: int, total: int) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda v: v.add(np.zeros((1, 5))), DimensionError, "5 dimensions, but 3"),
+        (lambda v: v.add([["a", "b", "c"]]), DtypeError, "astype"),
+        (lambda v: v.add(np.zeros((2, 3)), ids=[1]), InputError, "1 ids for 2 vectors"),
+        (lambda v: v.add(np.zeros((2, 3)), ids=[5, 5]), DuplicateIdError, "5 is given twice"),
+        (lambda v: v.add(np.zeros((2, 3)), ids=[5, "x"]), DtypeError, "all int or all str"),
+        (lambda v: v.add(np.zeros((1, 3)), ids=["x"]), DtypeError, "all int or all str"),
+        (lambda v: v.add(np.zeros((1, 3)), ids=[-1]), InputError, "out of range"),
+        (lambda v: v.add(np.zeros((1, 3)), ids=[2.5]), DtypeError, "float"),
+        (lambda v: v.add(np.zeros((1, 3)), ids=[None]), DtypeError, "NoneType"),
+        (lambda v: v.add(np.zeros((1, 3)), ids=[True]), DtypeError, "bool"),
+        (lambda v: v.remove([0, 99]), UnknownIdError, "99 is not in the index, which holds 4"),
+        (lambda v: v.remove("zero"), UnknownIdError, "zero"),
+        (lambda v: v.search(np.zeros(4)), DimensionError, "4 dimensions, but 3"),
+        (lambda v: v.search([np.nan, 0, 0]), NotFiniteError, "row 0"),
+        (lambda v: v.search([0, 0, 0], k=0), ParameterError, "at least 1, got 0"),
+        (lambda v: v.search([0, 0, 0], k=2.5), ParameterError, "2.5"),
+        (lambda v: v.search([0, 0, 0], method="faiss"), ParameterError, "'path-sum'"),
+        (lambda v: v.search([0, 0, 0], method="best-first", budget=0), ParameterError, "at least 1"),
+        (lambda v: v.search([0, 0, 0], method="path-sum", budget=9), ParameterError, "no meaning"),
+        (lambda v: v.search([0, 0, 0], method="best-first", context=1), ParameterError, "no meaning"),
+        (lambda v: v.search([0, 0, 0], method="path-sum", aggregate="max"), ParameterError, "'mean'"),
+        (
+            lambda v: v.search([0, 0, 0], method="path-sum", aggregate="mean", context=1),
+            ParameterError,
+            "alone",
+        ),
+        (lambda v: v.search([0, 0, 0], method="path-sum", context=7), ParameterError, "from 0"),
+        (lambda v: v.explain([0, 0, 0], 99), UnknownIdError, "99"),
+        (lambda v: v.explain(np.zeros((2, 3)), 0), DimensionError, "one query"),
+    ],
+)
+def test_bad_calls_say_why_and_change_nothing(call: Any, error: type[GossamerError], words: str) -> None:
+    index = VectorIndex(3)
+    index.add(np.eye(4, 3))
+    with pytest.raises(error, match=words):
+        call(index)
+    assert len(index) == 4
+    index.check()
+
+
+def test_bad_construction() -> None:
+    with pytest.raises(ParameterError, match="'paper'"):
+        VectorIndex(3, preset="best")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError):
+        VectorIndex(0)
+    with pytest.raises(ParameterError):
+        VectorIndex(3, context=2)
+    with pytest.raises(ParameterError):
+        VectorIndex(3, acuity=-1.0)
+
+
+def test_a_closed_index_says_so() -> None:
+    index = VectorIndex(3)
+    index.add(np.eye(3))
+    index.close()
+    for call in (
+        lambda: index.add(np.eye(3)),
+        lambda: index.search([0, 0, 0]),
+        lambda: index.remove([0]),
+        index.check,
+    ):
+        with pytest.raises(ClosedError, match="closed"):
+            call()
+
+
+# -- disk --------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=20)
+@given(n=st.sampled_from([0, 1, 5, 900, 1300]), text=st.booleans(), preset=st.sampled_from(["default", "none"]))
+def test_save_and_load_is_identity(tmp_path_factory: pytest.TempPathFactory, n: int, text: bool, preset: str) -> None:
+    path = tmp_path_factory.mktemp("index")
+    index = VectorIndex(12) if preset == "default" else VectorIndex(12, whitener=None, acuity=2.0, context=0.3)
+    X = embeddings(n + 50)
+    ids: list[Any] = [f"naïve {i}" if text else 3 * i for i in range(n + 50)]
+    index.add(X[:n], ids=ids[:n])
+    if n > 2:
+        index.remove(ids[1])
+    index.save(path)
+    loaded = VectorIndex.load(path)
+    Q = embeddings(6, seed=1)
+    for _ in range(2):
+        loaded.check()
+        assert len(loaded) == len(index)
+        ours, theirs = index.search(Q, k=8), loaded.search(Q, k=8)
+        assert ours.ids.tolist() == theirs.ids.tolist()
+        assert ours.scores.tobytes() == theirs.scores.tobytes()
+        for each in (index, loaded):
+            each.add(X[n:], ids=ids[n:])
+
+
+def test_a_harmed_index_is_refused(tmp_path: Path) -> None:
+    index = VectorIndex(12)
+    index.add(embeddings(1100))
+    index.save(tmp_path)
+    file = next(tmp_path.glob("arrays*"))
+    blob = bytearray(file.read_bytes())
+    blob[len(blob) // 3] ^= 64
+    file.write_bytes(blob)
+    with pytest.raises(CorruptError, match="altered"):
+        VectorIndex.load(tmp_path)
+
+
+# -- threads -----------------------------------------------------------------------------------------
+
+
+def test_searches_beside_additions_see_whole_states() -> None:
+    """Eight threads search while another adds and removes: every answer is that of a state between two changes.
+
+    Each change adds a batch of twins of the query's own vector, so the number found tells which state it was.
+    """
+    X = embeddings(1500)
+    index = VectorIndex(12)
+    index.add(X)
+    target = X[0] * 3
+    batch, rounds = 4, 25
+    stop = threading.Event()
+    wrong: list[object] = []
+
+    def search() -> None:
+        while not stop.is_set():
+            for method in ("path-sum", "best-first"):
+                try:
+                    found = index.search(target, k=batch * rounds + 10, method=method)
+                    twins = [id for id in found.ids[0].tolist() if id >= 10_000]
+                    if len(twins) % batch or sorted(twins) != list(range(10_000, 10_000 + len(twins))):
+                        wrong.append(twins)
+                except Exception as error:
+                    wrong.append(error)
+
+    threads = [threading.Thread(target=search) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for i in range(rounds):
+        start = 10_000 + i * batch
+        index.add(np.repeat(target[None], batch, axis=0), ids=range(start, start + batch))
+        index.add(embeddings(20, seed=i), ids=range(5000, 5020))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert len(index) == 1500 + batch * rounds + 20
+    index.check()
