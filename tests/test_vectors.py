@@ -68,7 +68,7 @@ def test_until_enough_have_come_ranking_is_exact_on_raw_vectors() -> None:
         index.add(X[start : start + 90])
         Q = embeddings(5, seed=start)
         assert index.whitener is None
-        assert index.search(Q, k=7, context=0).ids.tolist() == nearest(X[: start + 90], Q, 7)
+        assert index.search(Q, k=7).ids.tolist() == nearest(X[: start + 90], Q, 7)
         index.check()
 
 
@@ -93,7 +93,7 @@ def test_the_whitener_is_fitted_when_enough_have_come() -> None:
     white[3] = np.inf
     names = [f"a{i}" for i in range(700)] + [f"b{i}" for i in range(800)] + [f"c{i}" for i in range(50)]
     expected = [[names[i] for i in row] for row in nearest(white, fitted.transform(Q), 5)]
-    assert index.search(Q, k=5, context=0).ids.tolist() == expected
+    assert index.search(Q, k=5, method="path-sum").ids.tolist() == expected
 
 
 def test_acuity_follows_the_variance() -> None:
@@ -175,7 +175,12 @@ def test_a_query_changes_nothing(tmp_path: Path) -> None:
     index = VectorIndex(12)
     index.add(embeddings(1100))
     before = {name: array.tobytes() for name, array in index.to_bundle().arrays.items()}
-    methods: list[dict[str, Any]] = [{}, {"method": "best-first"}, {"method": "path-sum", "aggregate": "mean"}]
+    methods: list[dict[str, Any]] = [
+        {},
+        {"method": "best-first"},
+        {"method": "path-sum", "aggregate": "mean"},
+        {"budget": 300},
+    ]
     for _ in range(3):
         for kw in methods:
             index.search(embeddings(3, seed=1), k=4, **kw)
@@ -341,7 +346,7 @@ def test_searches_beside_additions_see_whole_states() -> None:
 
     def search() -> None:
         while not stop.is_set():
-            for method in ("path-sum", "best-first"):
+            for method in ("guided", "path-sum", "best-first"):
                 try:
                     found = index.search(target, k=batch * rounds + 10, method=method)
                     twins = [id for id in found.ids[0].tolist() if id >= 10_000]

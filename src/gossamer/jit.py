@@ -40,7 +40,7 @@ def _compiled(function: F, liberties: set[str]) -> F:
 
 def _digest() -> str:
     here = Path(__file__).parent
-    sources = sorted([Path(__file__), here / "projection.py", *here.glob("tree/*.py"), *here.glob("rank/*.py")])
+    sources = sorted([Path(__file__), here / "projection.py", here / "simd.py", *here.glob("tree/*.py"), *here.glob("rank/*.py")])
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 

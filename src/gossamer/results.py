@@ -50,6 +50,15 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Refinement:
+    """What `refine` did: utility is that of every partition of the tree, weighted by the documents that pass it."""
+
+    passes: int
+    utility_before: float
+    utility_after: float
+
+
+@dataclass(frozen=True)
 class TreeStats:
     """The shape of a tree and the work that made it."""
 
@@ -62,3 +71,91 @@ class TreeStats:
     """How many internal nodes have how many children."""
     operators: dict[str, int]
     """How often each operator was applied since the tree began."""
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A node of the tree, in words. Ids hold as long as the index is not changed."""
+
+    id: int
+    size: int
+    """Passages below: documents, where texts are short."""
+    depth: int
+    """Steps from the root."""
+    label: str
+    """What it is about: for now, the beginning of the text nearest to its prototype."""
+    parent: int | None
+    children: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document as it was added."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A document found: `score` is `dense` + `lexical`."""
+
+    id: str
+    text: str
+    score: float
+    metadata: dict[str, Any]
+    path: tuple[Concept, ...]
+    """The concepts from the root to the leaf of the passage."""
+    passage: str
+    """The part of the text that fits best; all of it where the text is short."""
+    start: int
+    """Where the passage begins in the text."""
+    dense: float
+    """Cosine of query and passage in the whitened space."""
+    lexical: float
+    """BM25 as a share of the best document's, times the weight."""
+
+
+@dataclass(frozen=True)
+class TextExplanation:
+    """Why a document scores as it does for a query: `dense` and `lexical` add up to `score`.
+
+    The gains of `steps` add up to the evidence for the passage's own leaf over the root's.
+    """
+
+    id: str
+    query: str | None
+    score: float
+    dense: float
+    lexical: float
+    weight: float
+    """What a document with the best BM25 of all would get as `lexical`."""
+    words: tuple[str, ...]
+    """Words of the query that count and that the document holds."""
+    passage: str
+    path: tuple[Concept, ...]
+    steps: tuple[PathStep, ...]
+    """The same nodes as `path`, with the evidence gained at each."""
+
+
+@dataclass(frozen=True)
+class IndexInfo:
+    """What an index is and what it takes."""
+
+    path: str | None
+    documents: int
+    passages: int
+    concepts: int
+    encoder: str
+    dim: int | None
+    whitened: bool
+    """Whether the whitener is fitted; before that, vectors are compared as they are."""
+    operation: int
+    """The newest operation of the log that is seen."""
+    snapshots: tuple[int, ...]
+    """Operations after which the tree was saved, newest first."""
+    bytes: int
+    """On disk."""
+    created: str
+    written_by: str

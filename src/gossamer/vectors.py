@@ -20,16 +20,18 @@ from gossamer.ids import IdMap
 from gossamer.locks import ReadWriteLock
 from gossamer.rank.best_first import best_first
 from gossamer.rank.density import log_p
+from gossamer.rank.guided import Guide, restricted
+from gossamer.rank.listed import rank_listed
 from gossamer.rank.path_sum import Aggregate, PathSum
 from gossamer.rank.selection import Ranked
-from gossamer.results import DocId, Explanation, PathStep, SearchResult
+from gossamer.results import DocId, Explanation, PathStep, Refinement, SearchResult
 from gossamer.tree.cobweb import CobwebTree
 
 if TYPE_CHECKING:
     from gossamer.whiten import Whitener
 
-Method: TypeAlias = Literal["best-first", "path-sum"]
-METHODS: Final = ("best-first", "path-sum")
+Method: TypeAlias = Literal["guided", "path-sum", "best-first"]
+METHODS: Final = ("guided", "path-sum", "best-first")
 Progress: TypeAlias = Callable[[int, int], None]
 
 
@@ -39,6 +41,7 @@ class Preset:
 
     acuity: float | Literal["auto"]
     context: float
+    refine: Literal["auto"] | None
     paper: bool
 
     def whitener(self) -> Whitener:
@@ -49,8 +52,8 @@ class Preset:
 
 
 PRESETS: Final = {
-    "default": Preset(acuity="auto", context=0.0, paper=False),
-    "paper": Preset(acuity=CobwebTree.PAPER_ACUITY, context=1.0, paper=True),
+    "default": Preset(acuity="auto", context=0.0, refine="auto", paper=False),
+    "paper": Preset(acuity=CobwebTree.PAPER_ACUITY, context=1.0, refine=None, paper=True),
 }
 
 _SPREADS: Final = 5.0
@@ -82,12 +85,16 @@ class VectorIndex:
         whitener: Whitener | Literal["preset"] | None = "preset",
         acuity: float | Literal["auto"] | None = None,
         context: float | None = None,
+        refine: Literal["preset", "auto"] | None = "preset",
+        links: bool = True,
     ) -> None:
         """An empty index for vectors of `dim` dimensions.
 
-        `preset` chooses whitening, acuity and context; each can be set apart: a whitener of your own, fitted
-        or not, or None for vectors that are taken as they are; an `acuity`, or "auto" for five times the mean
-        variance; and the `context` that path-sum uses unless told otherwise.
+        `preset` chooses whitening, acuity, context and refining; each can be set apart: a whitener of your own,
+        fitted or not, or None for vectors that are taken as they are; an `acuity`, or "auto" for five times the
+        mean variance; the `context` of scores unless a search says otherwise; `refine="auto"` to sort all
+        documents in once more whenever the index has doubled, or None. `links=False` keeps no links between
+        leaves: guided searches then use the tree alone, and building takes half the time.
         """
         one_of(preset, "preset", tuple(PRESETS))
         chosen = PRESETS[preset]
@@ -99,14 +106,19 @@ class VectorIndex:
         fitted = hasattr(given, "components_")
         if given is not None and fitted and given.n_features_in_ != dim:
             raise DimensionError(f"the whitener takes {given.n_features_in_} dimensions, the index {dim}")
+        one_of(refine or "auto", "refine", ("preset", "auto"))
+        self._refine = chosen.refine if refine == "preset" else refine
+        self._links = bool(links)
         self._whitener = given if fitted else None  # in use
         self._to_fit = None if fitted else given  # waiting for enough vectors
 
         self._ids = IdMap()
         self._raw: dict[int, Floats] | None = {}  # by document, while the fit is still to come
         self._sized_for = 0  # documents when the acuity was last chosen
+        self._refined_for = 0  # documents when all were last sorted in again
         self._tree = self._new_tree(np.zeros((0, self._dim), np.float32))
         self._path_sum = PathSum()
+        self._guide = Guide(links=self._links)
         self._lock = ReadWriteLock()
         self._one_writer = Lock()
         self._state: Literal["open", "closed", "broken"] = "open"
@@ -141,12 +153,22 @@ class VectorIndex:
             with self._lock.writing():
                 self._drop(list(numbers))
 
+    def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
+        """Sort every document in again, now that the concepts are there; returns the utility before and after."""
+        with self._writer(), self._lock.writing():
+            try:
+                done = self._tree.refine(passes, progress=progress)
+            finally:
+                self._guide.follow(self._tree.arrays)
+            return done
+
     def close(self) -> None:
         """Give the memory back; any later call raises `ClosedError`."""
         with self._one_writer, self._lock.writing():
             self._state = "closed"
             self._tree = CobwebTree(1)
-            self._path_sum, self._ids, self._raw = PathSum(), IdMap(), None
+            self._path_sum, self._guide = PathSum(), Guide(links=False)
+            self._ids, self._raw = IdMap(), None
 
     @contextmanager
     def _writer(self) -> Iterator[None]:
@@ -161,6 +183,11 @@ class VectorIndex:
             before = self._tree.next_document
             try:
                 numbers = self._tree.insert_many(X, progress=progress)
+                if self._should_refine(self._tree.n_documents):
+                    self._tree.refine()
+                    self._refined_for = self._tree.n_documents
+                    self._guide.follow(self._tree.arrays)
+                self._guide.learn(self._tree.arrays, numbers)
             except BaseException:
                 self._roll_back(before)
                 raise
@@ -169,16 +196,23 @@ class VectorIndex:
             if self._raw is not None:
                 self._raw.update(zip(numbers.tolist(), E, strict=True))
 
+    def _should_refine(self, size: int) -> bool:
+        return self._refine == "auto" and size >= self._enough and size >= 2 * self._refined_for
+
     def _drop(self, ids: list[DocId]) -> None:
         numbers = [self._ids.number(id) for id in ids]
+        arrays = self._tree.arrays
+        rows = arrays.row[arrays.leaf[numbers]] if numbers else np.zeros(0, np.int32)
         self._tree.remove(numbers)
+        self._guide.forget(self._tree.arrays, rows)
         self._ids.forget(ids)
         if self._raw is not None:
             for number in numbers:
                 del self._raw[number]
 
     def _roll_back(self, first: int) -> None:
-        """Take out again what an interrupted insertion had put in."""
+        """Take out again what an interrupted insertion had put in; what guides searches is made again later."""
+        self._guide = Guide(links=self._links)
         try:
             self._tree.remove(range(first, self._tree.next_document))
         except BaseException:
@@ -208,12 +242,19 @@ class VectorIndex:
         if final and self._to_fit is not None:
             whitener = type(self._to_fit)(**self._to_fit.get_params()).fit(everything)
         X = everything if whitener is None else whitener.project(everything)
-        tree = self._new_tree(X)
-        tree.insert_many(X, progress=progress)
+        tree, guide = self._new_tree(X), Guide(links=self._links)
+        numbers = tree.insert_many(X, progress=progress)
+        refined = self._should_refine(size)
+        if refined:
+            tree.refine()
+        guide.learn(tree.arrays, numbers)
         renumbered = self._ids.renumbered(np.array(kept, np.int64))
         renumbered.assign(ids, np.arange(len(kept), len(X)))
         with self._lock.writing():
-            self._tree, self._ids, self._whitener, self._path_sum = tree, renumbered, whitener, PathSum()
+            self._tree, self._ids, self._whitener = tree, renumbered, whitener
+            self._path_sum, self._guide = PathSum(), guide
+            if refined:
+                self._refined_for = size
             if final:
                 self._to_fit = self._raw = None
             else:
@@ -240,40 +281,75 @@ class VectorIndex:
         self,
         Q: npt.ArrayLike,
         k: int = 10,
-        method: Method = "path-sum",
+        method: Method = "guided",
         *,
         budget: int | None = None,
+        recall: float | None = None,
         aggregate: Aggregate | None = None,
         context: float | None = None,
+        allowed: Iterable[DocId] | None = None,
+        within: int | None = None,
     ) -> SearchResult:
         """The k best documents for each row of Q; fewer if there are fewer.
 
-        method="path-sum"    every document scored exactly. `aggregate` "sum" (default) or "mean" over the
-                             path; `context` from 0, the pure path gain, to 1, the paper's sum.
+        method="guided"      finds nearly all of the best by looking at a small part of the tree, and scores what
+                             it finds exactly. `recall` is the share of the true best to aim for (default 0.98;
+                             1.0 looks at everything); `budget` instead limits the nodes it scores.
+        method="path-sum"    every document scored. `aggregate` "sum" (default) or "mean" over the path.
         method="best-first"  the paper's traversal; `budget` is the number of nodes it may open.
+
+        `context` (guided, path-sum) goes from 0, the pure path gain, to 1, the paper's sum over the path.
+        `allowed` (ids) and `within` (a node of the tree) restrict the answers: k of those if there are so many.
         """
         start = time.perf_counter()
         Q = as_vectors(Q, self._dim, what="queries")
         k = positive(k, "k")
         one_of(method, "method", METHODS)
-        _refuse(method, "best-first", aggregate=aggregate, context=context)
-        _refuse(method, "path-sum", budget=budget)
-        with self._lock.reading():
-            self._check_open()
-            X = self._project(Q)
-            if method == "best-first":
-                limit = None if budget is None else positive(budget, "budget")
-                ranked = best_first(self._tree.arrays, X, k, limit)
-            else:
-                ranked = self._rank_all(X, k, aggregate or "sum", context)
-            return self._result(ranked, start)
-
-    def _rank_all(self, X: Floats, k: int, aggregate: Aggregate, context: float | None) -> Ranked:
-        one_of(aggregate, "aggregate", ("sum", "mean"))
+        _refuse(
+            method, "best-first", aggregate=aggregate, context=context, recall=recall, allowed=allowed, within=within
+        )
+        _refuse(method, "path-sum", budget=budget, recall=recall)
+        _refuse(method, "guided", aggregate=aggregate)
+        if budget is not None:
+            budget = positive(budget, "budget")
+        one_of(aggregate or "sum", "aggregate", ("sum", "mean"))
         if aggregate == "mean" and context is not None:
             raise ParameterError('context applies to aggregate="sum" alone: leave one of the two out')
         weight = self._context if context is None else _as_context(context)
-        return self._path_sum.search(self._tree.arrays, X, k, aggregate, weight)
+        share = _as_recall(recall, budget)
+        with self._lock.reading():
+            self._check_open()
+            X = self._project(Q)
+            arrays = self._tree.arrays
+            documents = self._restriction(allowed, within)
+            if method == "best-first":
+                ranked = best_first(arrays, X, k, budget)
+            elif method == "path-sum" or share == 1.0 or not (self._guide.ready(arrays) or documents is not None):
+                ranked = self._rank_all(X, k, aggregate or "sum", weight, documents)
+            else:
+                effort = self._guide.effort(k, budget, share)
+                if documents is None:
+                    ranked = self._guide.search(arrays, X, k, effort, weight)
+                else:
+                    ranked = restricted(self._guide, arrays, X, k, effort, weight, documents)
+            return self._result(ranked, start)
+
+    def _rank_all(
+        self, X: Floats, k: int, aggregate: Aggregate, context: float, documents: npt.NDArray[np.int64] | None
+    ) -> Ranked:
+        if documents is None:
+            return self._path_sum.search(self._tree.arrays, X, k, aggregate, context)
+        return rank_listed(self._tree.arrays, X, documents, k, mean=aggregate == "mean", context=context)
+
+    def _restriction(self, allowed: Iterable[DocId] | None, within: int | None) -> npt.NDArray[np.int64] | None:
+        """The documents a search is restricted to, in ascending order; None for no restriction."""
+        if allowed is None and within is None:
+            return None
+        below = None if within is None else np.array(self._tree.node(within).documents, np.int64)
+        if allowed is None:
+            return below
+        named = np.unique(np.array([self._ids.number(id) for id in allowed], np.int64))
+        return named if below is None else np.intersect1d(named, below, assume_unique=True)
 
     def _result(self, ranked: Ranked, start: float) -> SearchResult:
         ids = self._ids.of(ranked.documents)
@@ -297,6 +373,20 @@ class VectorIndex:
             )
             return Explanation(id=id, score=densities[-1] - densities[0], path=steps)
 
+    def similarity(self, q: npt.ArrayLike, ids: Iterable[DocId]) -> npt.NDArray[np.float64]:
+        """The cosine between the query and each document, as the tree sees them."""
+        Q = as_vectors(q, self._dim, what="the query")
+        if len(Q) != 1:
+            raise DimensionError(f"similarity takes one query, got {len(Q)}")
+        with self._lock.reading():
+            self._check_open()
+            arrays = self._tree.arrays
+            rows = arrays.row[arrays.leaf[np.array([self._ids.number(id) for id in ids], np.int64)]]
+            x = self._project(Q)[0].astype(np.float64)
+            lengths = np.sqrt(arrays.norm[rows]) * np.linalg.norm(x)
+            cosines: npt.NDArray[np.float64] = (arrays.vectors[rows] @ x) / np.maximum(lengths, 1e-300)
+            return cosines
+
     # -- looking -----------------------------------------------------------------------------------
 
     @property
@@ -314,6 +404,23 @@ class VectorIndex:
     def whitener(self) -> Whitener | None:
         """The whitener, once it is fitted; None before, and where vectors are taken as they are."""
         return self._whitener
+
+    def node_of(self, id: DocId) -> int:
+        """The leaf of a document."""
+        return self.path(id)[-1]
+
+    def path(self, id: DocId) -> tuple[int, ...]:
+        """The nodes from the root to a document's leaf."""
+        with self._lock.reading():
+            self._check_open()
+            return self._tree.path(self._ids.number(id))
+
+    def documents_below(self, node: int) -> list[DocId]:
+        """The ids of the documents below a node."""
+        with self._lock.reading():
+            self._check_open()
+            found: list[DocId] = self._ids.of(np.array(self._tree.node(node).documents, np.int64)).tolist()
+            return found
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -354,7 +461,7 @@ class VectorIndex:
 
     def to_bundle(self) -> Bundle:
         """The index as settings and arrays."""
-        parts = {"tree": self._tree.to_bundle()}
+        parts = {"tree": self._tree.to_bundle(), "guide": self._guide.to_bundle(self._tree.arrays)}
         if self._whitener is not None:
             parts["whitener"] = self._whitener.to_bundle()
         arrays = self._ids.to_arrays()
@@ -366,7 +473,9 @@ class VectorIndex:
             "preset": self._preset,
             "acuity": self._acuity,
             "context": self._context,
+            "refine": self._refine,
             "sized_for": self._sized_for,
+            "refined_for": self._refined_for,
             "to_be_fitted": None if self._to_fit is None else self._to_fit.get_params(),
         }
         return fold(parts, params, arrays)
@@ -386,10 +495,12 @@ class VectorIndex:
             index = cls(
                 params["dim"], params["preset"],
                 whitener=whitener, acuity=params["acuity"], context=params["context"],
+                refine=params["refine"], links=params["guide"]["links"],
             )  # fmt: skip
             index._tree = CobwebTree.from_bundle(bundle.part("tree"))
             index._ids = IdMap.from_arrays(bundle.arrays)
-            index._sized_for = params["sized_for"]
+            index._guide = Guide.from_bundle(bundle.part("guide"), index._tree.arrays)
+            index._sized_for, index._refined_for = params["sized_for"], params["refined_for"]
             index._raw = None
             if "raw" in bundle.arrays:
                 index._raw = dict(zip(bundle.arrays["raw_numbers"].tolist(), bundle.arrays["raw"], strict=True))
@@ -402,6 +513,16 @@ def _as_context(context: float) -> float:
     if not isinstance(context, int | float | np.number) or not 0.0 <= context <= 1.0:
         raise ParameterError(f"context must be a number from 0 (path gain) to 1 (the paper's sum), got {context!r}")
     return float(context)
+
+
+def _as_recall(recall: float | None, budget: int | None) -> float:
+    if recall is None:
+        return 0.98
+    if budget is not None:
+        raise ParameterError("budget and recall are two ways to say the same: leave one of the two out")
+    if not isinstance(recall, int | float | np.number) or not 0.0 < recall <= 1.0:
+        raise ParameterError(f"recall must be a share of the true answers, above 0 and at most 1, got {recall!r}")
+    return float(recall)
 
 
 def _refuse(method: str, refusing: str, **given: object) -> None:

@@ -23,7 +23,7 @@ def log_p(t: TreeArrays, node: int, x: Floats) -> float:
 
 
 @kernel
-def squared_distance(y: Floats, x: Floats) -> float:
+def squared_distance(y: Floats | Doubles, x: Floats | Doubles) -> float:
     """Σ (x − y)², in double precision."""
     total = 0.0
     for d in range(x.shape[0]):

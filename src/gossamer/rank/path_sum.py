@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gossamer.jit import kernel
 from gossamer.rank.density import path_score
-from gossamer.rank.selection import Ranked, fill, nothing, replace_worst
+from gossamer.rank.selection import EVERYTHING, Ranked, fill, nothing, replace_worst
 from gossamer.rank.threads import in_threads
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Limit, Longs, Meta, TreeArrays
 from gossamer.tree.structure import parents_first
@@ -286,9 +286,8 @@ def _score_again(
             documents += t.size[leaves[i, j]]
             if scores[i, j] < scores[i, worst]:
                 worst = j
-        fill(t, leaves[i], exact, documents_out[q], scores_out[q])
-        if documents >= k:
-            # Everything left out scored at most as the worst candidate did. The two scales differ by a
-            # constant of the query, which that candidate shows; it and they may each be off by the error.
-            constant = exact[worst] - scores[i, worst]
-            sure[i] = scores_out[q, k - 1] > scores[i, worst] + constant + 2.0 * error[i]
+        # Everything left out scored at most as the worst candidate did. The two scales differ by a constant of
+        # the query, which that candidate shows; it and they may each be off by the error.
+        bound = exact[worst] + 2.0 * error[i]
+        fill(t, leaves[i], exact, EVERYTHING, documents_out[q], scores_out[q])
+        sure[i] = documents >= k and scores_out[q, k - 1] > bound

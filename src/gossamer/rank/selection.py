@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from gossamer.jit import kernel
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, TreeArrays
+
+Flags: TypeAlias = npt.NDArray[np.uint8]
+
+EVERYTHING: Final = np.zeros(0, np.uint8)
+"""Flags that allow every document."""
 
 
 class Ranked(NamedTuple):
@@ -48,29 +54,57 @@ def replace_worst(scores: Floats, items: Ints, score: float, item: int) -> None:
 
 
 @kernel
-def fill(t: TreeArrays, leaves: Ints, scores: Doubles, documents_out: Longs, scores_out: Doubles) -> None:
-    """Write the documents of scored leaves, best first; equal scores in order of arrival."""
-    order = np.argsort(-scores, kind="mergesort")
+def fill(
+    t: TreeArrays, leaves: Ints, scores: Doubles, allowed: Flags, documents_out: Longs, scores_out: Doubles
+) -> None:
+    """Write the documents of scored leaves, best first; equal scores in order of arrival.
+
+    `allowed` has a flag for each document, or none at all if every document may be written. Sorts its input.
+    """
+    _sort_by_score(leaves, scores)
     k = documents_out.shape[0]
     filled, at = 0, 0
-    while filled < k and at < order.shape[0]:
-        # All leaves of the same score are taken together, so that their documents can be put in order.
-        score = scores[order[at]]
-        total, stop = 0, at
-        while stop < order.shape[0] and scores[order[stop]] == score:
-            total += t.size[leaves[order[stop]]]
-            stop += 1
-        tied = np.empty(total, np.int64)
-        n = 0
-        for i in range(at, stop):
-            document = t.first_document[leaves[order[i]]]
+    while filled < k and at < leaves.shape[0]:
+        first = filled
+        score = scores[at]
+        # Leaves of the same score are taken together, so that their documents can be put in order.
+        while at < leaves.shape[0] and scores[at] == score:
+            document = t.first_document[leaves[at]]
             while document != NONE:
-                tied[n] = document
-                n += 1
+                if allowed.shape[0] == 0 or allowed[document]:
+                    filled = _insert_document(documents_out, first, filled, document)
                 document = t.next_document[document]
-        tied.sort()
-        for i in range(min(total, k - filled)):
-            documents_out[filled] = tied[i]
-            scores_out[filled] = score
-            filled += 1
-        at = stop
+            at += 1
+        scores_out[first:filled] = score
+
+
+@kernel
+def _sort_by_score(leaves: Ints, scores: Doubles) -> None:
+    """Best first. What comes in is nearly in order (it was estimated), so insertion is quick."""
+    if scores.shape[0] > 256:
+        order = np.argsort(-scores, kind="mergesort")
+        leaves[:] = leaves[order]
+        scores[:] = scores[order]
+        return
+    for i in range(1, scores.shape[0]):
+        score, leaf = scores[i], leaves[i]
+        at = i
+        while at > 0 and scores[at - 1] < score:
+            scores[at], leaves[at] = scores[at - 1], leaves[at - 1]
+            at -= 1
+        scores[at], leaves[at] = score, leaf
+
+
+@kernel
+def _insert_document(documents: Longs, first: int, filled: int, document: int) -> int:
+    """Keep the lowest numbers in documents[first:], in order; returns how many are filled now."""
+    at = filled
+    if filled == documents.shape[0]:
+        at -= 1
+        if documents[at] < document:
+            return filled
+    while at > first and documents[at - 1] > document:
+        documents[at] = documents[at - 1]
+        at -= 1
+    documents[at] = document
+    return min(filled + 1, documents.shape[0])

@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.bundle import Bundle, read_bundle, write_bundle
-from gossamer.checks import as_vectors
+from gossamer.checks import as_vectors, positive
 from gossamer.errors import CorruptError, DimensionError, InvariantError, ParameterError, UnknownIdError
-from gossamer.results import TreeStats
+from gossamer.results import Refinement, TreeStats
 from gossamer.tree import inspect
 from gossamer.tree.arrays import NONE, Limit, Longs, Meta, TreeArrays, empty_arrays, used, with_room
 from gossamer.tree.grow import insert_rows
 from gossamer.tree.node import NodeView
+from gossamer.tree.refine import redistribute, total_utility
 from gossamer.tree.shrink import remove_documents
 from gossamer.tree.structure import rehash
 
@@ -104,6 +105,31 @@ class CobwebTree:
         if len(np.unique(gone)) < len(gone):
             raise UnknownIdError("the same document is named twice: each can be removed once")
         remove_documents(self._t, gone)
+
+    def refine(
+        self, passes: int = 1, *, seed: int = 0, progress: Callable[[int, int], None] | None = None
+    ) -> Refinement:
+        """Take every document out and sort it in again, in a seeded order; returns the utility before and after.
+
+        Documents and leaves keep their ids, other nodes may come and go. `progress` and Ctrl-C work as for
+        `insert_many`: the tree is valid whenever it stops.
+        """
+        passes = positive(passes, "passes")
+        before = total_utility(self._t)
+        alive = np.flatnonzero(self._t.leaf[: self.next_document] != NONE)
+        total, finished = passes * len(alive), 0
+        for number in range(passes):
+            order = np.random.default_rng([seed, number]).permutation(alive)
+            for start in range(0, len(order), _CHUNK):
+                chunk = order[start : start + _CHUNK]
+                done, node = 0, NONE
+                while done < len(chunk):
+                    self._make_room(64)
+                    done, node = redistribute(self._t, chunk, done, node)
+                finished += len(chunk)
+                if progress is not None:
+                    progress(finished, total)
+        return Refinement(passes, before, total_utility(self._t))
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ def insert_rows(t: TreeArrays, X: Floats, start: int, node: int) -> tuple[int, i
     """
     x = np.empty(X.shape[1])
     for i in range(start, X.shape[0]):
-        if not _has_room(t):
+        if not has_room(t):
             return i, node
         x[:] = X[i]
         if node == NONE:
@@ -54,18 +54,20 @@ def insert_rows(t: TreeArrays, X: Floats, start: int, node: int) -> tuple[int, i
             _widen(t.limits, X[i])
             node = find_leaf(t, X[i])
             if node != NONE:
-                _join(t, node, x)
+                _join(t, node, x, t.meta[Meta.NEXT_DOCUMENT])
+                t.meta[Meta.NEXT_DOCUMENT] += 1
                 node = NONE
                 continue
             node = t.meta[Meta.ROOT]
-        node = _descend(t, node, X[i], x)
+        node = descend(t, node, X[i], x, t.meta[Meta.NEXT_DOCUMENT])
         if node != NONE:
             return i, node
+        t.meta[Meta.NEXT_DOCUMENT] += 1
     return X.shape[0], NONE
 
 
 @kernel
-def _has_room(t: TreeArrays) -> bool:
+def has_room(t: TreeArrays) -> bool:
     """Whether one more step down, which makes at most a leaf and an internal node, finds its slots."""
     return (
         t.meta[Meta.SLOTS] + 2 <= t.size.shape[0]
@@ -85,7 +87,7 @@ def _widen(limits: Doubles, x: Floats) -> None:
 
 
 @kernel
-def _descend(t: TreeArrays, node: int, x32: Floats, x: Doubles) -> int:
+def descend(t: TreeArrays, node: int, x32: Floats, x: Doubles, document: int) -> int:
     """Sort x in below `node` (NONE: the tree is empty). Returns NONE when done, else where it ran out of room."""
     acuity = t.limits[Limit.ACUITY]
     block = block_length(t.limits)
@@ -95,14 +97,14 @@ def _descend(t: TreeArrays, node: int, x32: Floats, x: Doubles) -> int:
     while True:
         if node == NONE:
             leaf = new_leaf(t, x32)
-            hang_document(t, leaf)
+            hang_document(t, leaf, document)
             t.meta[Meta.ROOT] = leaf
             t.meta[Meta.CREATED] += 1
             break
-        if not _has_room(t):
+        if not has_room(t):
             return node
         if t.n_children[node] == 0:
-            _split_fringe(t, node, x32, x, acuity, block)
+            _split_fringe(t, node, x32, document, acuity, block)
             break
 
         row, n, k = t.row[node], t.size[node], t.n_children[node]
@@ -141,7 +143,7 @@ def _descend(t: TreeArrays, node: int, x32: Floats, x: Doubles) -> int:
         if operator == _CREATE:
             t.s[node] = s
             leaf = new_leaf(t, x32)
-            hang_document(t, leaf)
+            hang_document(t, leaf, document)
             attach(t, node, leaf)
             t.meta[Meta.CREATED] += 1
             break
@@ -271,12 +273,12 @@ def _split(t: TreeArrays, node: int) -> None:
 
 
 @kernel
-def _split_fringe(t: TreeArrays, leaf: int, x32: Floats, x: Doubles, acuity: float, block: int) -> None:
+def _split_fringe(t: TreeArrays, leaf: int, x32: Floats, document: int, acuity: float, block: int) -> None:
     """A leaf meets another vector: a new node over both takes its place."""
     inner = new_inner(t)
     replace(t, leaf, inner)
     twin = new_leaf(t, x32)
-    hang_document(t, twin)
+    hang_document(t, twin, document)
     attach(t, inner, leaf)
     attach(t, inner, twin)
     t.size[inner] = t.size[leaf] + 1
@@ -286,11 +288,11 @@ def _split_fringe(t: TreeArrays, leaf: int, x32: Floats, x: Doubles, acuity: flo
 
 
 @kernel
-def _join(t: TreeArrays, leaf: int, x: Doubles) -> None:
+def _join(t: TreeArrays, leaf: int, x: Doubles, document: int) -> None:
     """An exact duplicate joins its leaf: every ancestor takes it in, no operator is asked."""
     acuity = t.limits[Limit.ACUITY]
     block = block_length(t.limits)
-    hang_document(t, leaf)
+    hang_document(t, leaf, document)
     node = t.parent[leaf]
     while node != NONE:
         row = t.row[node]

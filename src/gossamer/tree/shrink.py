@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gossamer.jit import kernel
-from gossamer.tree.arrays import NONE, Limit, Longs, Meta, TreeArrays
+from gossamer.tree.arrays import NONE, Doubles, Limit, Longs, Meta, TreeArrays
 from gossamer.tree.grow import moments_of_children, sum_of_children
 from gossamer.tree.kernels import block_length, log_det, subtract
 from gossamer.tree.structure import detach, drop_document, free_inner, free_leaf, replace
@@ -15,25 +15,31 @@ from gossamer.tree.structure import detach, drop_document, free_inner, free_leaf
 def remove_documents(t: TreeArrays, documents: Longs) -> None:
     """Remove documents, which must be there, one after the other."""
     x = np.empty(t.vectors.shape[1])
+    for i in range(documents.shape[0]):
+        take_out(t, documents[i], x)
+
+
+@kernel
+def take_out(t: TreeArrays, document: int, x: Doubles) -> None:
+    """Remove one document; its vector is left in x."""
     acuity = t.limits[Limit.ACUITY]
     block = block_length(t.limits)
-    for i in range(documents.shape[0]):
-        t.meta[Meta.CHANGES] += 1
-        leaf = drop_document(t, documents[i])
-        x[:] = t.vectors[t.row[leaf]]
-        node = t.parent[leaf]
-        if t.size[leaf] == 0:
-            node = _drop_leaf(t, leaf)
-        while node != NONE:
-            row = t.row[node]
-            whole = subtract(t.mean[row], t.m2[row], t.size[node], x)
-            t.size[node] -= 1
-            if not whole:
-                moments_of_children(t, node)
-            t.h[node] = log_det(t.m2[row], t.size[node], acuity, block)
-            t.s[node] = sum_of_children(t, node)
-            t.changed[row] = t.meta[Meta.CHANGES]
-            node = t.parent[node]
+    t.meta[Meta.CHANGES] += 1
+    leaf = drop_document(t, document)
+    x[:] = t.vectors[t.row[leaf]]
+    node = t.parent[leaf]
+    if t.size[leaf] == 0:
+        node = _drop_leaf(t, leaf)
+    while node != NONE:
+        row = t.row[node]
+        whole = subtract(t.mean[row], t.m2[row], t.size[node], x)
+        t.size[node] -= 1
+        if not whole:
+            moments_of_children(t, node)
+        t.h[node] = log_det(t.m2[row], t.size[node], acuity, block)
+        t.s[node] = sum_of_children(t, node)
+        t.changed[row] = t.meta[Meta.CHANGES]
+        node = t.parent[node]
 
 
 @kernel

@@ -161,10 +161,8 @@ def replace(t: TreeArrays, old: int, new: int) -> None:
 
 
 @kernel
-def hang_document(t: TreeArrays, leaf: int) -> None:
-    """Give the next document number to `leaf`."""
-    document = t.meta[Meta.NEXT_DOCUMENT]
-    t.meta[Meta.NEXT_DOCUMENT] += 1
+def hang_document(t: TreeArrays, leaf: int, document: int) -> None:
+    """Put a document into `leaf`."""
     t.meta[Meta.DOCUMENTS] += 1
     head = t.first_document[leaf]
     t.leaf[document] = leaf

@@ -1,0 +1,292 @@
+"""The kernels of guided search: into the tree, along links between leaves, then exact scores.
+
+1. With links: the concepts of the frontier, and the doors of the nearest.
+   Without: best-first from the root. The key of a node estimates its best leaf: under the node's Gaussian the
+   squared distance from x to a member has mean m = ‖x−μ‖² + Σσ² and variance s² = 2Σσ⁴ + 4(Σσ²/D)·‖x−μ‖²,
+   and the best of n is near m − √(2 ln n)·s.
+2. From the leaves found, along links, keeping the best `width`.
+3. The best of those, scored exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from gossamer.jit import kernel
+from gossamer.rank.density import log_p, path_score
+from gossamer.rank.frontier import Frontier
+from gossamer.rank.selection import Flags, fill
+from gossamer.simd import integer_dot, prefetch
+from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
+from gossamer.tree.codes import Codes, Shorts, encode_query
+from gossamer.tree.links import MOST, Links
+
+_LINE: Final = 64
+
+DOORS: Final = 3
+"""Concepts of the frontier through whose doors a walk starts."""
+
+
+class Guides(NamedTuple):
+    """What guides a search, besides the tree."""
+
+    codes: Codes
+    links: Links  # without rows: none are kept
+    frontier: Frontier
+
+
+class Scratch(NamedTuple):
+    """What one search at a time needs besides the index, kept between searches so that none allocates."""
+
+    stamp: Longs  # of the current query: one number, counted up
+    stamps: Ints  # by leaf row: the last query that scored it
+    keys: Floats  # heap of internal nodes, nearest estimate on top
+    nodes: Ints
+    near: Floats  # the best leaves so far, in order
+    rows: Ints  # theirs; ~row once its links were followed
+    found: Floats  # the best allowed leaves so far, where a filter is on
+    found_rows: Ints
+    query: Shorts
+    known: Doubles  # densities of internal nodes for the current query
+    known_stamps: Doubles
+    counts: Longs  # how many of the best, how many of the best allowed
+    fresh: Ints  # links of the leaf at hand that were not seen yet
+
+
+def new_scratch(leaf_rows: int, inner_rows: int, width: int, code_width: int) -> Scratch:
+    """Scratch for trees of so many rows and searches that keep up to `width` leaves."""
+    return Scratch(
+        np.zeros(1, np.int64), np.zeros(leaf_rows, np.int32), np.zeros(inner_rows + 1, np.float32),
+        np.zeros(inner_rows + 1, np.int32),
+        np.zeros(width, np.float32), np.zeros(width, np.int32), np.zeros(width, np.float32),
+        np.zeros(width, np.int32), np.zeros(code_width, np.int16), np.zeros(inner_rows), np.zeros(inner_rows),
+        np.zeros(2, np.int64), np.zeros(MOST, np.int32),
+    )  # fmt: skip
+
+
+@kernel
+def keep(near: Floats, rows: Ints, size: int, distance: float, row: int) -> int:
+    """Put a leaf into the ordered list of the best, from which the last falls out; returns where, or NONE."""
+    at = size
+    if size == near.shape[0]:
+        at = size - 1
+        if not distance < near[at]:
+            return NONE
+    while at > 0 and near[at - 1] > distance:
+        near[at] = near[at - 1]
+        rows[at] = rows[at - 1]
+        at -= 1
+    near[at] = distance
+    rows[at] = row
+    return at
+
+
+@kernel
+def _estimate(codes: Codes, row: int, query: Shorts, factor: float, norm: float, per_dim: float) -> float:
+    """The squared distance at which the best leaf below an internal node is likely to be."""
+    apart = max(0.0, norm + codes.inner_norm[row] - factor * integer_dot(query, codes.inner[row]))
+    variance = codes.wobble[row] + 4.0 * per_dim * codes.spread[row] * apart
+    return apart + codes.spread[row] - codes.reach[row] * math.sqrt(variance)
+
+
+@kernel
+def _push(keys: Floats, nodes: Ints, size: int, key: float, node: int) -> int:
+    at = size
+    while at > 0 and keys[(at - 1) >> 1] > key:
+        above = (at - 1) >> 1
+        keys[at], nodes[at] = keys[above], nodes[above]
+        at = above
+    keys[at], nodes[at] = key, node
+    return size + 1
+
+
+@kernel
+def _pop(keys: Floats, nodes: Ints, size: int) -> int:
+    size -= 1
+    key, node = keys[size], nodes[size]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[at], nodes[at] = keys[child], nodes[child]
+        at = child
+    keys[at], nodes[at] = key, node
+    return size
+
+
+@kernel
+def _offer(w: Scratch, width: int, kept: int, distance: float, row: int, allowed: Flags) -> int:
+    """Offer a leaf to the best so far and, if it is allowed, to the best allowed; returns its place, or NONE.
+
+    `w.counts` says how many there are of each.
+    """
+    if allowed.shape[0] > 0 and allowed[row]:
+        found = w.counts[1]
+        if keep(w.found[:width], w.found_rows[:width], found, distance, row) != NONE:
+            w.counts[1] = min(found + 1, width)
+    place = keep(w.near[:width], w.rows[:width], kept, distance, row)
+    if place != NONE:
+        w.counts[0] = min(kept + 1, width)
+    return place
+
+
+@kernel
+def start(codes: Codes, x: Floats, w: Scratch) -> tuple[float, float]:
+    """Begin a new query; returns what turns dot products into distances, as `encode_query` does."""
+    w.stamp[0] += 1
+    w.counts[:] = 0
+    return encode_query(x, codes, w.query)
+
+
+@kernel
+def _distance(codes: Codes, row: int, factor: float, norm: float, w: Scratch) -> float:
+    return norm + codes.leaf_norm[row] - factor * integer_dot(w.query, codes.leaf[row])
+
+
+@kernel
+def through_doors(g: Guides, factor: float, norm: float, most: int, width: int, allowed: Flags, w: Scratch) -> int:
+    """Step 1 with links: scan the frontier, at most half of what may be scored, and enter by the doors of the nearest
+    concepts. Returns nodes scored."""
+    frontier = g.frontier
+    near, nearest = np.empty(DOORS, np.float32), np.empty(DOORS, np.int32)
+    n = 0
+    concepts = max(1, min(frontier.doors.shape[0], most // 2))
+    for i in range(concepts):
+        distance = frontier.norms[i] - factor * integer_dot(w.query, frontier.codes[i])
+        if keep(near, nearest, n, distance, i) != NONE:
+            n = min(n + 1, DOORS)
+    for i in range(n):
+        enter(g.codes, frontier.doors[nearest[i]], factor, norm, width, allowed, w)
+    return concepts + n
+
+
+@kernel
+def enter(codes: Codes, row: int, factor: float, norm: float, width: int, allowed: Flags, w: Scratch) -> None:
+    """Make a leaf one of those a walk starts from, if it is there and not one already."""
+    if w.stamps[row] != w.stamp[0] and codes.leaf_norm[row] != np.inf:
+        w.stamps[row] = w.stamp[0]
+        _offer(w, width, w.counts[0], _distance(codes, row, factor, norm, w), row, allowed)
+
+
+@kernel
+def down_the_tree(
+    t: TreeArrays, codes: Codes, dim: int, factor: float, norm: float, most: int, width: int, allowed: Flags, w: Scratch
+) -> int:
+    """Step 1 without links: open nodes by estimate until about `most` were scored.
+
+    Returns nodes scored.
+    """
+    per_dim = 1.0 / dim
+    scored, waiting = 1, 0
+    node = t.meta[Meta.ROOT]
+    if t.n_children[node] == 0:
+        enter(codes, t.row[node], factor, norm, width, allowed, w)
+        return scored
+    while True:
+        child = t.first_child[node]
+        while child != NONE:
+            row = t.row[child]
+            scored += 1
+            if t.n_children[child] == 0:
+                enter(codes, row, factor, norm, width, allowed, w)
+            else:
+                key = _estimate(codes, row, w.query, factor, norm, per_dim)
+                waiting = _push(w.keys, w.nodes, waiting, key, child)
+            child = t.next_sibling[child]
+        if waiting == 0 or (scored >= most and w.counts[0] > 0):
+            return scored
+        node = w.nodes[0]
+        waiting = _pop(w.keys, w.nodes, waiting)
+
+
+@kernel
+def along_links(g: Guides, factor: float, norm: float, most: int, width: int, allowed: Flags, w: Scratch) -> int:
+    """Step 2: follow the links of the nearest leaf not followed yet, until all of the best were. Returns nodes scored.
+
+    The innermost loop of a search: everything it touches is a local name, because each reach into a tuple of
+    arrays or each slice costs as much as a distance.
+    """
+    codes, norms, query = g.codes.leaf, g.codes.leaf_norm, w.query
+    links, degrees = g.links.to, g.links.degree
+    near, rows, found, found_rows = w.near[:width], w.rows[:width], w.found[:width], w.found_rows[:width]
+    stamps, stamp, fresh = w.stamps, w.stamp[0], w.fresh
+    kept, n_found = w.counts[0], w.counts[1]
+    filtered = allowed.shape[0] > 0
+    flat, code_width = codes.reshape(-1), codes.shape[1]
+    scored, at = 0, 0
+    while at < kept and scored < most:
+        row = rows[at]
+        if row < 0:
+            at += 1
+            continue
+        rows[at] = ~row
+        n = 0
+        for i in range(degrees[row]):
+            other = links[row, i]
+            if stamps[other] != stamp:
+                stamps[other] = stamp
+                fresh[n] = other
+                n += 1
+                for line in range(0, code_width, _LINE):
+                    prefetch(flat, other * code_width + line)
+        at += 1
+        for i in range(n):
+            other = fresh[i]
+            distance = norm + norms[other] - factor * integer_dot(query, codes[other])
+            if kept == width and not distance < near[width - 1] and not filtered:
+                continue
+            if distance == np.inf:
+                continue
+            place = keep(near, rows, kept, distance, other)
+            if place != NONE:
+                kept = min(kept + 1, width)
+                at = min(at, place)
+            if filtered and allowed[other] and keep(found, found_rows, n_found, distance, other) != NONE:
+                n_found = min(n_found + 1, width)
+        scored += n
+    w.counts[0], w.counts[1] = kept, n_found
+    return scored
+
+
+@kernel
+def search_rows(
+    t: TreeArrays, g: Guides, Q: Floats, width: int, most: int, rescored: int, context: float,
+    leaf_allowed: Flags, document_allowed: Flags, w: Scratch, documents: Longs, scores: Doubles, visited: Longs,
+) -> None:  # fmt: skip
+    """Search for each row of Q, scoring about `most` nodes at most.
+
+    `leaf_allowed` by leaf row and `document_allowed` by document are empty where there is no filter.
+    """
+    leaves = np.empty(rescored, np.int32)
+    exact = np.empty(rescored)
+    filtered = leaf_allowed.shape[0] > 0
+    for q in range(Q.shape[0]):
+        x = Q[q]
+        factor, norm = start(g.codes, x, w)
+        if g.links.degree.shape[0] > 0:
+            scored = through_doors(g, factor, norm, most, width, leaf_allowed, w)
+            scored += along_links(g, factor, norm, most - scored, width, leaf_allowed, w)
+        else:
+            scored = down_the_tree(t, g.codes, x.shape[0], factor, norm, most, width, leaf_allowed, w)
+        rows = w.found_rows if filtered else w.rows
+        n = min(rescored, w.counts[1] if filtered else w.counts[0])
+        for i in range(n):
+            row = rows[i] if rows[i] >= 0 else ~rows[i]
+            prefetch(t.vectors.reshape(-1), row * x.shape[0])
+            leaves[i] = t.owner[row]
+        root = log_p(t, t.meta[Meta.ROOT], x)
+        for i in range(n):
+            if context == 0.0:
+                exact[i] = log_p(t, leaves[i], x) - root
+            else:
+                exact[i] = path_score(t, leaves[i], x, False, context, w.known, w.known_stamps, w.stamp[0])
+        fill(t, leaves[:n], exact[:n], document_allowed, documents[q], scores[q])
+        visited[q] = scored + 1  # the root's density is part of every score

@@ -1,0 +1,175 @@
+"""Small copies of all vectors for guiding a search: one byte a coordinate, a quarter of float32.
+
+A code is round((x − centre)/step) in −127 … 127. Distances between a query and codes are integer dot
+products, which fit in the cache and use the widest instructions; they guide, and what they find is then
+scored exactly. Leaves have a row each, internal nodes have one for their prototype, with what the
+estimate of their best leaf needs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gossamer.jit import kernel
+from gossamer.simd import integer_dot
+from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
+
+Bytes: TypeAlias = npt.NDArray[np.int8]
+Shorts: TypeAlias = npt.NDArray[np.int16]
+
+_LINE: Final = 64
+"""Rows are padded to whole cache lines."""
+
+_QUERY_RANGE: Final = 2.0**31 / 128.0
+"""A query's whole numbers stay below this over the dimension, so that a dot product fits in 32 bits."""
+
+
+class Codes(NamedTuple):
+    """The copies, by the rows of the tree they are taken from."""
+
+    centre: Floats
+    step: Doubles  # one number
+    leaf: Bytes
+    leaf_norm: Floats  # squared length from the centre; infinite where the row holds no leaf
+    inner: Bytes
+    inner_norm: Floats
+    spread: Floats  # Σ σ², the mean squared distance of a member from the prototype
+    wobble: Floats  # 2 Σ σ⁴, the part of its variance that does not depend on the query
+    reach: Floats  # √(2 ln n): how many standard deviations the best of n is below the mean
+    seen: Longs  # value of TreeArrays.changed that an inner row was taken at
+
+
+def choose_grid(t: TreeArrays) -> tuple[Floats, Doubles]:
+    """A centre and a step for the vectors in the tree: codes reach the largest coordinate there is."""
+    alive = np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])
+    vectors = t.vectors[: t.meta[Meta.LEAF_ROWS]][alive]
+    centre = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+    largest = max(float(np.abs(part - centre).max()) for part in np.array_split(vectors, 1 + len(vectors) // 8192))
+    return centre, np.array([max(largest, 1e-30) / 127.0])
+
+
+def empty_codes(centre: Floats, step: Doubles) -> Codes:
+    """Codes of no row yet, on a grid."""
+    width = -(-len(centre) // _LINE) * _LINE
+    floats = np.zeros(0, np.float32)
+    return Codes(
+        centre, step, np.zeros((0, width), np.int8), floats, np.zeros((0, width), np.int8),
+        floats, floats, floats, floats, np.zeros(0, np.int64),
+    )  # fmt: skip
+
+
+def with_rows(codes: Codes, leaves: int, inners: int) -> Codes:
+    """`codes` with room for as many rows; new ones are empty: infinitely far, never seen."""
+    if len(codes.leaf) >= leaves and len(codes.inner) >= inners:
+        return codes
+    grown = codes._asdict()
+    for name, rows, nothing in (
+        ("leaf", leaves, 0), ("leaf_norm", leaves, np.inf), ("inner", inners, 0), ("inner_norm", inners, 0),
+        ("spread", inners, 0), ("wobble", inners, 0), ("reach", inners, 0), ("seen", inners, -1),
+    ):  # fmt: skip
+        old = grown[name]
+        if len(old) < rows:
+            longer = np.full((max(rows, len(old) * 3 // 2), *old.shape[1:]), nothing, old.dtype)
+            longer[: len(old)] = old
+            grown[name] = longer
+    return Codes(**grown)
+
+
+@kernel
+def _encode(x: Floats | Doubles, codes: Codes, out: Bytes) -> float:
+    """Write the code of x; returns its squared length from the centre."""
+    inverse = 1.0 / codes.step[0]
+    norm = 0.0
+    for d in range(x.shape[0]):
+        delta = x[d] - codes.centre[d]
+        norm += delta * delta
+        out[d] = np.int8(min(127.0, max(-127.0, np.rint(delta * inverse))))
+    return norm
+
+
+@kernel
+def encode_leaf(t: TreeArrays, codes: Codes, row: int) -> None:
+    """Take a leaf's row anew."""
+    if t.norm[row] == np.inf:
+        codes.leaf_norm[row] = np.inf
+    else:
+        codes.leaf_norm[row] = _encode(t.vectors[row], codes, codes.leaf[row])
+
+
+@kernel
+def encode_inner(t: TreeArrays, codes: Codes, node: int) -> None:
+    """Take an internal node's row anew, if it changed."""
+    row = t.row[node]
+    if codes.seen[row] == t.changed[row]:
+        return
+    codes.seen[row] = t.changed[row]
+    codes.inner_norm[row] = _encode(t.mean[row], codes, codes.inner[row])
+    share = 1.0 / t.size[node]
+    spread, wobble = 0.0, 0.0
+    m2 = t.m2[row]
+    for d in range(m2.shape[0]):
+        variance = m2[d] * share
+        spread += variance
+        wobble += variance * variance
+    codes.spread[row] = spread
+    codes.wobble[row] = 2.0 * wobble
+    codes.reach[row] = math.sqrt(2.0 * math.log(t.size[node]))
+
+
+def encode_new(t: TreeArrays, codes: Codes, leaves: Ints) -> Ints:
+    """Take in leaves that were just inserted into, and their ancestors; returns the rows that are new."""
+    new = np.empty(len(leaves), np.int32)
+    return new[: _encode_new(t, codes, leaves, new)]
+
+
+@kernel
+def _encode_new(t: TreeArrays, codes: Codes, leaves: Ints, new: Ints) -> int:
+    n = 0
+    for i in range(leaves.shape[0]):
+        row = t.row[leaves[i]]
+        if codes.leaf_norm[row] == np.inf:
+            encode_leaf(t, codes, row)
+            new[n] = row
+            n += 1
+        node = t.parent[leaves[i]]
+        while node != NONE:
+            encode_inner(t, codes, node)
+            node = t.parent[node]
+    return n
+
+
+@kernel
+def encode_all(t: TreeArrays, codes: Codes) -> None:
+    """Take anew every row that changed, wherever it hangs; leaves as well."""
+    for node in range(t.meta[Meta.SLOTS]):
+        if t.n_children[node] > 0:
+            encode_inner(t, codes, node)
+    for row in range(t.meta[Meta.LEAF_ROWS]):
+        if (t.norm[row] == np.inf) != (codes.leaf_norm[row] == np.inf):
+            encode_leaf(t, codes, row)
+
+
+@kernel
+def encode_query(x: Floats, codes: Codes, out: Shorts) -> tuple[float, float]:
+    """Write x as whole numbers of 16 bits; returns (f, ‖x‖²) such that ‖x − y‖² ≈ ‖x‖² + ‖y‖² − f·(out · code of y)."""
+    dim = x.shape[0]
+    largest, norm = 1e-30, 0.0
+    for d in range(dim):
+        delta = np.float64(x[d]) - codes.centre[d]
+        norm += delta * delta
+        largest = max(largest, abs(delta))
+    scale = min(32000.0, _QUERY_RANGE / dim) / largest
+    for d in range(dim):
+        out[d] = np.int16(np.rint((x[d] - codes.centre[d]) * scale))
+    return 2.0 * codes.step[0] / scale, norm
+
+
+@kernel
+def code_distance(codes: Codes, a: int, b: int) -> float:
+    """Squared distance between two leaves, estimated from their codes."""
+    product = integer_dot(codes.leaf[a], codes.leaf[b])
+    return codes.leaf_norm[a] + codes.leaf_norm[b] - np.float32(2.0 * codes.step[0] * codes.step[0]) * product

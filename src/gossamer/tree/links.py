@@ -1,0 +1,160 @@
+"""Links between leaves: the last step of a search walks along them instead of down the tree again.
+
+Each leaf keeps links to near leaves, thinned so that no two point the same way, and the leaves it
+links to link back while they have room. A walk along such links from any good start ends at the nearest
+leaves (relative neighbourhood graphs: Toussaint 1980; thinning as in HNSW, Malkov and Yashunin 2016).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from gossamer.jit import kernel
+from gossamer.tree.arrays import NONE, Floats, Ints
+from gossamer.tree.codes import Codes, code_distance
+
+OWN: Final = 16
+"""Links a new leaf makes."""
+
+MOST: Final = 32
+"""Links a leaf has at most, those back included: two cache lines."""
+
+
+class Links(NamedTuple):
+    """By leaf row: its links (leaf rows), and how many."""
+
+    to: Ints
+    degree: Ints
+
+
+def empty_links() -> Links:
+    """No links yet."""
+    return Links(np.full((0, MOST), NONE, np.int32), np.zeros(0, np.int32))
+
+
+def links_for(links: Links, rows: int) -> Links:
+    """`links` with room for as many rows."""
+    old = len(links.degree)
+    if old >= rows:
+        return links
+    room = max(rows, old * 3 // 2)
+    to, degree = np.full((room, MOST), NONE, np.int32), np.zeros(room, np.int32)
+    to[:old], degree[:old] = links.to, links.degree
+    return Links(to, degree)
+
+
+@kernel
+def thin(codes: Codes, rows: Ints, distances: Floats, most: int, out: Ints) -> int:
+    """Of candidates in order of distance, keep each that is nearer to the leaf than to any kept before it.
+
+    Returns how many were kept, at most `most`.
+    """
+    kept = 0
+    for i in range(rows.shape[0]):
+        if kept == most:
+            break
+        near = distances[i] != np.inf
+        for j in range(kept):
+            if code_distance(codes, rows[i], out[j]) < distances[i]:
+                near = False
+                break
+        if near:
+            out[kept] = rows[i]
+            kept += 1
+    return kept
+
+
+@kernel
+def set_links(links: Links, codes: Codes, row: int, found: Ints, distances: Floats) -> None:
+    """Link a leaf to the best of what its search found (in order of distance), and those back to it."""
+    chosen = np.empty(OWN, np.int32)
+    n = thin(codes, found, distances, OWN, chosen)
+    for i in range(n):
+        links.to[row, i] = chosen[i]
+    links.degree[row] = n
+    for i in range(n):
+        add_link(links, codes, chosen[i], row)
+
+
+@kernel
+def add_link(links: Links, codes: Codes, row: int, other: int) -> None:
+    """Let `row` link to `other`; where it has no room, all its links are thinned to make some."""
+    degree = links.degree[row]
+    for i in range(degree):
+        if links.to[row, i] == other:
+            return
+    if degree < MOST:
+        links.to[row, degree] = other
+        links.degree[row] = degree + 1
+        return
+    candidates = np.empty(MOST + 1, np.int32)
+    distances = np.empty(MOST + 1, np.float32)
+    candidates[:MOST] = links.to[row]
+    candidates[MOST] = other
+    _relink(links, codes, row, candidates, distances)
+
+
+@kernel
+def _relink(links: Links, codes: Codes, row: int, candidates: Ints, distances: Floats) -> None:
+    """Choose the links of a leaf anew from candidates in any order."""
+    for i in range(candidates.shape[0]):
+        distances[i] = code_distance(codes, row, candidates[i])
+    order = np.argsort(distances, kind="mergesort")
+    chosen = np.empty(MOST, np.int32)
+    n = thin(codes, candidates[order], distances[order], MOST - MOST // 4, chosen)
+    for i in range(n):
+        links.to[row, i] = chosen[i]
+    links.degree[row] = n
+
+
+@kernel
+def drop_leaves(links: Links, codes: Codes, rows: Ints) -> None:
+    """Leaves go, one after the other; their codes must be marked as gone already."""
+    for i in range(rows.shape[0]):
+        _drop_leaf(links, codes, rows[i])
+
+
+@kernel
+def _drop_leaf(links: Links, codes: Codes, row: int) -> None:
+    """A leaf goes: those that linked to it link to its neighbours instead.
+
+    Who links here is found among the neighbours and theirs, which is where nearly all of them are; a link
+    missed leads to a row without a leaf, or later to another leaf, and costs one wasted distance.
+    """
+    degree = links.degree[row]
+    neighbours = links.to[row, :degree].copy()
+    links.degree[row] = 0
+    for i in range(degree):
+        _bridge(links, codes, neighbours[i], row, neighbours)
+        for j in range(links.degree[neighbours[i]]):
+            _bridge(links, codes, links.to[neighbours[i], j], row, neighbours)
+
+
+@kernel
+def _bridge(links: Links, codes: Codes, row: int, gone: int, others: Ints) -> None:
+    """If `row` links to `gone`, put the neighbours of `gone` in its place and thin."""
+    degree = links.degree[row]
+    if codes.leaf_norm[row] == np.inf:
+        return
+    at = NONE
+    for i in range(degree):
+        if links.to[row, i] == gone:
+            at = i
+            break
+    if at == NONE:
+        return
+    links.to[row, at] = links.to[row, degree - 1]
+    links.degree[row] = degree = degree - 1
+    candidates = np.empty(degree + others.shape[0], np.int32)
+    n = degree
+    candidates[:n] = links.to[row, :n]
+    for i in range(others.shape[0]):
+        fresh = others[i] != row and others[i] != gone and codes.leaf_norm[others[i]] != np.inf
+        for j in range(n):
+            fresh = fresh and candidates[j] != others[i]
+        if fresh:
+            candidates[n] = others[i]
+            n += 1
+    _relink(links, codes, row, candidates[:n], np.empty(n, np.float32))

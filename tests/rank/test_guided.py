@@ -1,0 +1,382 @@
+"""Guided search: near-exact, honest about its cost, and right through growth, removal and filters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer import CobwebTree, VectorIndex
+from gossamer.rank import guided
+from gossamer.rank.density import log_p
+from gossamer.rank.guided import Effort, Guide
+from gossamer.rank.linking import _leaves_beside
+from gossamer.rank.path_sum import PathSum
+from gossamer.simd import integer_dot
+from gossamer.tree.arrays import used
+from gossamer.tree.codes import choose_grid, code_distance, empty_codes, encode_all, encode_query, with_rows
+
+Matrix = npt.NDArray[np.float32]
+
+
+def topics(n: int, dim: int = 24, seed: int = 0) -> Matrix:
+    """Vectors in topics within themes, on a sphere, as whitened embeddings are."""
+    rng = np.random.default_rng(seed)
+    themes = np.random.default_rng(99).normal(size=(10, dim)) * 1.5
+    centres = themes[rng.integers(0, 10, 80)] + np.random.default_rng(98).normal(size=(80, dim))
+    X = centres[rng.integers(0, 80, n)] + rng.normal(size=(n, dim)) * 0.8
+    return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True) * np.sqrt(dim), np.float32)
+
+
+def share_found(found: npt.NDArray[Any], exact: npt.NDArray[Any]) -> float:
+    return float(
+        np.mean([len(set(a) & set(b)) / len(set(b)) for a, b in zip(found.tolist(), exact.tolist(), strict=True)])
+    )
+
+
+@pytest.fixture(scope="module")
+def index() -> VectorIndex:
+    made = VectorIndex(24, whitener=None)
+    made.add(topics(6000))
+    return made
+
+
+QUERIES = topics(200, seed=5)
+
+
+# -- codes ---------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(dim=st.integers(1, 300), seed=st.integers(0, 1000), scale=st.sampled_from([1e-6, 1.0, 1e6]))
+def test_code_distances_are_near_the_true_ones(dim: int, seed: int, scale: float) -> None:
+    rng = np.random.default_rng(seed)
+    X = ((rng.normal(size=(20, dim)) + 3) * scale).astype(np.float32)
+    x = ((rng.normal(size=dim) + 3) * scale).astype(np.float32)
+    tree = CobwebTree(dim, acuity=scale**2)
+    tree.insert_many(X)
+    t = tree.arrays
+    codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
+    encode_all(t, codes)
+    query = np.zeros(codes.leaf.shape[1], np.int16)
+    factor, norm = encode_query(x, codes, query)
+    step = float(codes.step[0])
+    for document in range(20):
+        row = int(t.row[tree.leaf(document)])
+        true = float(((X[document].astype(float) - x) ** 2).sum())
+        dot = int(query.astype(np.int64) @ codes.leaf[row].astype(np.int64))
+        estimate = norm + float(codes.leaf_norm[row]) - factor * dot
+        # A coordinate is off by at most half a step, so a distance by at most √D/2 steps, and float32 on top.
+        allowed = step * np.sqrt(dim) * (np.sqrt(true) + np.sqrt(norm)) + 1e-5 * (norm + codes.leaf_norm[row])
+        assert abs(estimate - true) <= allowed
+        itself = code_distance(codes, row, row)
+        assert abs(itself) <= 2 * step * np.sqrt(dim * codes.leaf_norm[row]) + 1e-5 * codes.leaf_norm[row]
+
+
+def test_integer_dot_is_exact() -> None:
+    from numba import njit
+
+    dot = njit(lambda a, b: integer_dot(a, b))
+    rng = np.random.default_rng(0)
+    for width in (32, 64, 320, 4096):
+        left = rng.integers(-4000, 4000, width).astype(np.int16)
+        right = rng.integers(-127, 128, width).astype(np.int8)
+        assert dot(left, right) == int(left.astype(np.int64) @ right.astype(np.int64))
+        assert dot(right, right) == int(right.astype(np.int64) @ right.astype(np.int64))
+
+
+# -- searching -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_asked_for_a_share_it_finds_that_share(links: bool) -> None:
+    index = VectorIndex(24, whitener=None, links=links)
+    index.add(topics(6000))
+    exact = index.search(QUERIES, method="path-sum").ids
+    looked_at = []
+    for recall in (0.8, 0.95, 0.99):
+        found = index.search(QUERIES, recall=recall)
+        assert share_found(found.ids, exact) >= recall - 0.01
+        looked_at.append(found.visited.mean())
+    assert looked_at == sorted(looked_at)
+    assert looked_at[-1] < index.tree.n_nodes / 2
+    assert np.array_equal(index.search(QUERIES, recall=1.0).ids, exact)
+
+
+def test_scores_are_the_exhaustive_ones(index: VectorIndex) -> None:
+    for context in (0.0, 0.3, 1.0):
+        found = index.search(QUERIES[:40], context=context)
+        everything = index.search(QUERIES[:40], k=len(index), method="path-sum", context=context)
+        for q in range(40):
+            true = dict(zip(everything.ids[q].tolist(), everything.scores[q].tolist(), strict=True))
+            assert [true[id] for id in found.ids[q].tolist()] == found.scores[q].tolist()
+            assert (np.diff(found.scores[q]) <= 0).all()
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_visited_is_the_truth_and_the_budget_is_kept(links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = VectorIndex(24, whitener=None, links=links)
+    index.add(topics(6000))
+    widest = index.tree.stats().widest
+    for budget in (50, 300, 1500):
+        found = index.search(QUERIES, budget=budget)
+        # The last node opened, or the last leaf whose links were followed, may go past it.
+        assert found.visited.max() <= budget + max(widest, 32) + 5
+        assert (found.ids[:, 0] >= 0).all()
+    recalls = [
+        share_found(index.search(QUERIES, budget=budget).ids, index.search(QUERIES, method="path-sum").ids)
+        for budget in (100, 400, 1600)
+    ]
+    assert recalls == sorted(recalls)
+    assert recalls[0] < 0.9 < recalls[-1]
+
+
+def test_batches_threads_and_single_queries_agree(index: VectorIndex) -> None:
+    batch = index.search(QUERIES)
+    for i in range(0, 200, 17):
+        one = index.search(QUERIES[i])
+        assert np.array_equal(one.ids[0], batch.ids[i])
+        assert np.array_equal(one.scores[0], batch.scores[i])
+        assert one.visited[0] == batch.visited[i]
+
+
+def test_the_same_calls_make_the_same_index() -> None:
+    def make() -> dict[str, bytes]:
+        index = VectorIndex(24, whitener=None)
+        X = topics(5000)
+        index.add(X[:3000])
+        index.add(X[3000:3400])
+        index.remove(range(100, 900))
+        index.add(X[3400:])
+        return {name: array.tobytes() for name, array in index.to_bundle().arrays.items()}
+
+    assert make() == make()
+
+
+def test_k_of_any_size(index: VectorIndex) -> None:
+    for k in (1, 50, 700, 6000, 9000):
+        found = index.search(QUERIES[:3], k=k)
+        exact = index.search(QUERIES[:3], k=k, method="path-sum")
+        assert (found.ids >= 0).sum(axis=1).tolist() == [min(k, 6000)] * 3
+        assert share_found(found.ids[:, : min(k, 6000)], exact.ids[:, : min(k, 6000)]) > 0.9
+
+
+def test_many_copies_of_few_vectors() -> None:
+    X = np.repeat(topics(1500), 4, axis=0)
+    index = VectorIndex(24, whitener=None)
+    index.add(X)
+    found = index.search(X[:20:4], k=10)
+    assert found.ids[:, :4].tolist() == [[4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3] for i in range(5)]
+
+
+def test_points_that_codes_cannot_tell_apart() -> None:
+    """A few far outliers stretch the grid until most codes are equal; exact scores still find the nearest."""
+    X = topics(3000)
+    X[:3] *= 1e4
+    index = VectorIndex(24, whitener=None, acuity=5.0)
+    index.add(X)
+    index.check()
+    found = index.search(X[:50], k=1, method="path-sum").ids.ravel()
+    assert found.tolist() == list(range(50))
+    assert (index.search(X[:3], k=1).ids.ravel() == [0, 1, 2]).all()
+
+
+# -- links ---------------------------------------------------------------------------------------------
+
+
+def guide_of(index: VectorIndex) -> Any:
+    return index._guide._g
+
+
+def check_links(index: VectorIndex) -> None:
+    t, g = index.tree.arrays, guide_of(index)
+    alive = np.flatnonzero(np.isfinite(t.norm[: t.meta[2]]))
+    for row in alive.tolist():
+        to = g.links.to[row, : g.links.degree[row]]
+        assert len(set(to.tolist())) == len(to), "no link twice"
+        assert row not in to, "no leaf links to itself"
+        assert ((to >= 0) & (to < t.meta[2])).all()
+    assert (g.links.degree[alive] > 0).mean() > 0.999
+    assert np.array_equal(np.isfinite(g.codes.leaf_norm[: t.meta[2]]), np.isfinite(t.norm[: t.meta[2]]))
+
+
+def test_links_stay_sound_through_growth_and_removal() -> None:
+    rng = np.random.default_rng(0)
+    index = VectorIndex(24, whitener=None)
+    alive = list(index.add(topics(2500)))
+    for round in range(6):
+        gone = rng.choice(len(alive), 400, replace=False)
+        index.remove([alive[i] for i in gone])
+        alive = [id for at, id in enumerate(alive) if at not in set(gone.tolist())]
+        alive += index.add(topics(350, seed=10 + round))
+        check_links(index)
+        index.check()
+        exact = index.search(QUERIES, method="path-sum").ids
+        assert share_found(index.search(QUERIES, recall=0.95).ids, exact) > 0.93
+        assert set(index.search(QUERIES).ids.ravel().tolist()) <= set(alive)
+
+
+def test_half_replaced_is_as_good_as_fresh() -> None:
+    X, Y = topics(5000), topics(2500, seed=77)
+    index = VectorIndex(24, whitener=None)
+    index.add(X)
+    gone = np.random.default_rng(1).permutation(5000)[:2500].tolist()
+    index.remove(gone)
+    index.add(Y)
+    fresh = VectorIndex(24, whitener=None)
+    fresh.add(np.concatenate([np.delete(X, gone, axis=0), Y]))
+    effort = Effort(24, 1 << 30)
+    recalls = []
+    for each in (index, fresh):
+        t = each.tree.arrays
+        exact = PathSum().search(t, QUERIES, 10).documents
+        recalls.append(share_found(each._guide.search(t, QUERIES, 10, effort).documents, exact))
+    assert recalls[0] >= recalls[1] - 0.02
+
+
+def test_shrinking_below_what_needs_a_guide() -> None:
+    index = VectorIndex(24, whitener=None)
+    index.add(topics(1500))
+    index.remove(range(1400))
+    assert index.search(QUERIES, k=5).ids.tolist() == index.search(QUERIES, k=5, method="path-sum").ids.tolist()
+    index.remove(range(1400, 1500))
+    assert (index.search(QUERIES[:1]).ids == -1).all()
+    index.add(topics(1500))
+    assert share_found(index.search(QUERIES).ids, index.search(QUERIES, method="path-sum").ids) > 0.95
+
+
+def test_leaves_beside_are_leaves_and_not_itself(index: VectorIndex) -> None:
+    t = index.tree.arrays
+    for row in range(0, 6000, 501):
+        out = np.full(40, -1, np.int32)
+        n = _leaves_beside(t, row, out)
+        assert n == 40
+        assert row not in out
+        assert len(set(out.tolist())) == 40
+        assert (t.n_children[t.owner[out]] == 0).all()
+
+
+def test_save_and_load_keeps_the_guide(index: VectorIndex, tmp_path: Path) -> None:
+    index.save(tmp_path)
+    loaded = VectorIndex.load(tmp_path)
+    ours, theirs = index.search(QUERIES), loaded.search(QUERIES)
+    assert np.array_equal(ours.visited, theirs.visited)
+    assert np.array_equal(ours.ids, theirs.ids)
+
+
+def test_an_interrupted_add_leaves_searches_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = VectorIndex(24, whitener=None)
+    index.add(topics(2000))
+
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(guided, "link_one_by_one", stop)
+        with pytest.raises(KeyboardInterrupt):
+            index.add(topics(100, seed=3))
+    assert len(index) == 2000
+    index.check()
+    exact = index.search(QUERIES, method="path-sum").ids
+    assert share_found(index.search(QUERIES).ids, exact) > 0.95
+    index.add(topics(100, seed=3))
+    check_links(index)
+
+
+# -- filters -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.0005, 0.01, 0.1, 0.5, 1.0])
+def test_filters_give_k_of_the_allowed(index: VectorIndex, share: float) -> None:
+    allowed = np.random.default_rng(2).permutation(6000)[: max(1, int(6000 * share))].tolist()
+    found = index.search(QUERIES[:50], allowed=allowed)
+    exact = index.search(QUERIES[:50], allowed=allowed, method="path-sum")
+    n = min(10, len(allowed))
+    assert (found.ids[:, :n] >= 0).all()
+    assert (found.ids[:, n:] == -1).all()
+    assert set(found.ids.ravel().tolist()) <= {*allowed, -1}
+    assert share_found(found.ids[:, :n], exact.ids[:, :n]) > 0.95
+    everything = index.search(QUERIES[:1], k=6000, method="path-sum").ids[0].tolist()
+    assert exact.ids[0, :n].tolist() == [id for id in everything if id in set(allowed)][:n]
+
+
+def test_within_a_concept(index: VectorIndex) -> None:
+    for node in (*index.tree.node(index.tree.root).children, index.node_of(17)):
+        members = set(index.documents_below(node))
+        found = index.search(QUERIES[:20], within=node)
+        assert set(found.ids.ravel().tolist()) <= members | {-1}
+        assert ((found.ids >= 0).sum(axis=1) == min(10, len(members))).all()
+        some = sorted(members)[::3]
+        both = index.search(QUERIES[:20], within=node, allowed=some)
+        assert set(both.ids.ravel().tolist()) <= set(some) | {-1}
+
+
+def test_an_empty_filter_has_no_answers(index: VectorIndex) -> None:
+    assert (index.search(QUERIES[:2], allowed=[]).ids == -1).all()
+
+
+# -- refine --------------------------------------------------------------------------------------------
+
+
+def test_refining_raises_utility_and_keeps_ids() -> None:
+    tree = CobwebTree(24)
+    X = topics(3000)
+    X[100:110] = X[0]
+    tree.insert_many(X)
+    tree.remove(range(50, 90))
+    leaves = {document: tree.leaf(document) for document in range(3000) if not 50 <= document < 90}
+    done = tree.refine()
+    tree.check()
+    assert done.utility_after > done.utility_before
+    assert {document: tree.leaf(document) for document in leaves} == leaves
+    again = tree.refine(passes=2, seed=4)
+    assert again.passes == 2
+    tree.check()
+
+
+def test_refining_is_the_same_every_time_and_can_be_stopped() -> None:
+    trees = [CobwebTree(24) for _ in range(2)]
+    for tree in trees:
+        tree.insert_many(topics(9000))
+        tree.refine()
+    ours, theirs = used(trees[0].arrays), used(trees[1].arrays)
+    assert {name: ours[name].tobytes() for name in ours} == {name: theirs[name].tobytes() for name in theirs}
+
+    def stop(done: int, total: int) -> None:
+        assert total == 9000
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trees[0].refine(progress=stop)
+    trees[0].check()
+    assert trees[0].n_documents == 9000
+    assert CobwebTree(3).refine().utility_after == 0.0
+
+
+def test_refining_an_index_keeps_its_answers_and_its_guide() -> None:
+    index = VectorIndex(24, whitener=None, refine=None)
+    index.add(topics(3000))
+    before = index.search(QUERIES, method="path-sum").ids
+    assert index.refine().utility_after > 0
+    index.check()
+    check_links(index)
+    assert np.array_equal(index.search(QUERIES, method="path-sum").ids, before)
+    assert share_found(index.search(QUERIES).ids, before) > 0.95
+
+
+def test_the_root_density_is_part_of_the_score(index: VectorIndex) -> None:
+    t = index.tree.arrays
+    x = QUERIES[0]
+    found = index.search(x, k=1)
+    leaf = index.node_of(found.ids[0, 0])
+    assert found.scores[0, 0] == log_p(t, leaf, x) - log_p(t, index.tree.root, x)
+
+
+def test_a_guide_made_from_nothing_is_not_ready() -> None:
+    tree = CobwebTree(3)
+    assert not Guide().ready(tree.arrays)
