@@ -1,0 +1,61 @@
+r"""Metadata filters: what may be written in ``where=`` and what it means.
+
+    {"year": {"$gte": 2020}, "lang": "en"}               several keys: all of them
+    {"year": {"$gte": 2020, "$lt": 2023}}                several operators: all of them
+    {"author.name": {"$in": ["Ada", "Grace"]}}           a dot goes into a nested object
+    {"$or": [{"tags": "tree"}, {"$not": {"draft": True}}]}
+
+A filter is parsed once into a few plain nodes; SQL and Python are two readings of the same nodes, proven
+equal on random input. The meaning follows MongoDB where that is what people expect:
+
+* **Kinds never mix.** Text is compared with text, numbers with numbers, and a bool is not a number (True is
+  not 1). A comparison across kinds does not match; it is no error, since metadata may differ by document.
+* **Text** compares by code point, so dates must be written alike, in ISO form: "2024-05-01".
+* **Numbers** compare by value (1 equals 1.0). Whole numbers beyond 64 bits compare as floats, as SQLite
+  reads them. NaN and infinity are refused: JSON has neither.
+* **A missing key** matches ``$ne``, ``$nin`` and ``$not``, which mean exactly "the rest does not match".
+  ``$eq: None``, and None in ``$in``, match null and missing alike; ``$exists`` tells them apart.
+* **A list** matches if any element does: {"tags": "tree"}, {"years": {"$gt": 2020}}. On the way to a nested
+  key a list of objects is looked through the same way: {"authors.name": "Ada"}. Only one level of lists is
+  looked into, and a whole list or object cannot be compared with another.
+* **Keys**: a dot separates; ``\.`` is a dot in a name, ``\$`` a dollar at the beginning (where it would be
+  an operator), ``\\`` a backslash before one of these. Anything else, quotes included, stands for itself.
+* ``{}`` alone matches everything; an empty dict or list inside a filter is refused, since it is nearly
+  always a slip (``$in: []`` is allowed: it matches nothing).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gossamer.errors import ParameterError
+from gossamer.filters.nodes import OPERATORS
+from gossamer.filters.parse import parse
+from gossamer.filters.python import Test, to_test
+from gossamer.filters.sql import to_sql
+
+__all__ = ["OPERATORS", "compile_where", "matches", "predicate"]
+
+
+def compile_where(where: Mapping[str, Any], column: str = "metadata") -> tuple[str, list[Any]]:
+    """A condition over a column of JSON text, in parentheses, and its parameters.
+
+    Keys and values are parameters, never part of the SQL. `column` is the caller's own: a plain name
+    (``metadata``, ``d.metadata``) that SQLite's ``json_each`` does not use. NULL in it counts as {}.
+    """
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", column, re.ASCII):
+        raise ParameterError(f"column must be a plain SQL name such as 'metadata', got {column!r}")
+    sql = to_sql(parse(where), column)
+    return f"({sql.text})", sql.parameters
+
+
+def matches(where: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
+    """Whether `metadata` (values as in JSON) satisfies `where`: the answer that SQL gives."""
+    return predicate(where)(metadata)
+
+
+def predicate(where: Mapping[str, Any]) -> Test:
+    """`where` as a function of metadata, parsed once: for filtering many documents in memory."""
+    return to_test(parse(where))

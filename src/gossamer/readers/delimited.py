@@ -1,0 +1,110 @@
+"""CSV and TSV, row by row.
+
+The delimiter is told from the header alone (of comma, semicolon, tab and bar, the one that parts it most):
+the standard library's sniffer guesses from letters too, and is wrong where it matters. Quotes are read
+strictly, so that one left open is an error that names its line, not a field that swallows the rest.
+
+Files with tabs come in two sorts: quoted as CSV is, or a row a line in which quotes mean nothing. Where every
+line of the first thousand has as many fields as the header the file is of the second sort (or has never needed
+its quotes), and then each row must have exactly that many.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+from gossamer.readers.fields import Job, Row, records
+from gossamer.readers.opening import open_text
+from gossamer.readers.record import Account, Record
+from gossamer.readers.values import typed
+from gossamer.readers.walk import Source
+
+_LONGEST = 64 * 1024 * 1024
+"""Characters in a field; the standard library's own limit is 128 KB, which a long article exceeds."""
+_SAMPLE = 1000
+
+
+def read_csv(source: Source, job: Job) -> Iterator[Record]:
+    """Comma, semicolon, tab or bar."""
+    return _read(source, job, ",;\t|")
+
+
+def read_tsv(source: Source, job: Job) -> Iterator[Record]:
+    """Tabs."""
+    return _read(source, job, "\t")
+
+
+def _read(source: Source, job: Job, delimiters: str) -> Iterator[Record]:
+    with open_text(source, job.account, newline="") as file:
+        lines = iter(file)
+        sample = list(islice(lines, _SAMPLE))
+        delimiter = max(delimiters, key=lambda each: len(_fields(sample[:1], each)))
+        # The limit belongs to the csv module as a whole: it is only ever raised.
+        csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))
+        by_line = delimiter == "\t" and _is_a_row_a_line(sample)
+        quoting: Any = csv.QUOTE_NONE if by_line else csv.QUOTE_MINIMAL
+        reader = csv.reader(chain(sample, lines), delimiter=delimiter, quoting=quoting, strict=True)
+        yield from records(_rows(reader, by_line, source, job.account), source, job, typed)
+
+
+def _fields(lines: list[str], delimiter: str) -> list[str]:
+    return next(csv.reader(lines, delimiter=delimiter), [])
+
+
+def _is_a_row_a_line(sample: list[str]) -> bool:
+    """Whether a file with tabs makes sense without quoting, or at least none with it."""
+    width = len(_fields(sample[:1], "\t"))
+    if all(line.count("\t") + 1 == width for line in sample if line.strip()):
+        return True
+    try:
+        for _ in csv.reader(sample, delimiter="\t", strict=True):
+            pass
+    except csv.Error as error:
+        # A field cut off where the sample ends is well quoted as far as can be seen.
+        return not (len(sample) == _SAMPLE and "end of data" in str(error))
+    return False
+
+
+def _rows(reader: Any, by_line: bool, source: Source, account: Account) -> Iterator[Row]:
+    header: list[str] | None = None
+    while True:
+        line = reader.line_num + 1
+        try:
+            values = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            account.problem(f"{source.place}:{line}", f"not valid CSV ({error})", "Look for an open quote")
+            continue
+        if not values:  # a blank line
+            continue
+        if by_line:
+            values = [_unquoted(value) for value in values]
+        if header is None:
+            header = _header(values, source, account)
+        elif len(values) > len(header) or (by_line and len(values) < len(header)):
+            what = f"{len(values)} fields, but the header has {len(header)}"
+            account.problem(f"{source.place}:{line}", what, "Quote fields that hold delimiters, as CSV does")
+        else:
+            yield Row(line, dict(zip(header, values, strict=False)))
+
+
+def _unquoted(value: str) -> str:
+    """A field wholly in quotes without them; quotes that are part of a text stay."""
+    inner = value[1:-1]
+    if len(value) > 1 and value[0] == value[-1] == '"' and '"' not in inner.replace('""', ""):
+        return inner.replace('""', '"')
+    return value
+
+
+def _header(values: list[str], source: Source, account: Account) -> list[str]:
+    """The names of the columns; one without a name (an index column of pandas) is called by its number."""
+    names = [name.strip() or f"column_{number}" for number, name in enumerate(values, 1)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        account.problem(f"{source.place}:1", f"two columns are called {twice[0]!r}", "Rename one of them")
+    return names

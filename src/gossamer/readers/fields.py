@@ -1,0 +1,132 @@
+"""Rows → records: which field is the text, which the id, and what becomes metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gossamer.readers.record import Account, Record
+from gossamer.readers.values import DROP, TooDeepError, clean, json_value
+from gossamer.readers.walk import Source
+
+TEXT_FIELDS = ("text", "body", "content", "document", "passage", "question", "sentence", "abstract")
+ID_FIELDS = ("_id", "id", "doc_id", "docid", "uuid")
+TITLE = "title"
+_STOPS = (".", "!", "?", "…", "。", "！", "？")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every format is told: the user's choices, and where to report."""
+
+    account: Account
+    text_field: str | None = None
+    id_field: str | None = None
+    lines: bool = False
+
+
+class Row(NamedTuple):
+    """The fields of one document and the line it begins in; no line where the file is the one document."""
+
+    line: int | None
+    fields: dict[str, Any]
+
+
+class BadRowError(Exception):
+    """A row that makes no document: what is wrong, and the cure."""
+
+    def __init__(self, what: str, cure: str) -> None:
+        super().__init__(what)
+        self.what, self.cure = what, cure
+
+
+def records(
+    rows: Iterable[Row], source: Source, job: Job, convert: Callable[[Any], Any] = json_value
+) -> Iterator[Record]:
+    """A record for every row with text; empty and unusable ones are counted, or raise as the user chose."""
+    for row in rows:
+        name = source.name if row.line is None else f"{source.name}:{row.line}"
+        place = source.place if row.line is None else f"{source.place}:{row.line}"
+        try:
+            record = _record(row.fields, name, source.place, job, convert)
+        except BadRowError as error:
+            job.account.problem(place, error.what, error.cure)
+            continue
+        except (TooDeepError, RecursionError):
+            job.account.problem(place, "the values are nested too deeply", "Make them flatter")
+            continue
+        if record is None:
+            job.account.empty += 1
+        else:
+            yield record
+
+
+def _record(fields: dict[str, Any], name: str, place: str, job: Job, convert: Callable[[Any], Any]) -> Record | None:
+    text, text_field = _text(fields, job.text_field)
+    if not text.strip():
+        return None
+    identity, id_field = _id(fields, job.id_field)
+    rest = ((clean(key), convert(value)) for key, value in fields.items() if key not in (text_field, id_field))
+    metadata = {key: value for key, value in rest if value is not DROP}
+    return Record(identity or name, text, metadata, place)
+
+
+def _text(fields: dict[str, Any], wanted: str | None) -> tuple[str, str | None]:
+    """The text, and the field it is from. A field chosen by the user is the text; otherwise the title joins it."""
+    if wanted is not None:
+        if wanted not in fields:
+            raise BadRowError(f"there is no field {wanted!r} among {_list(fields)}", "Choose another text_field")
+        return _as_text(fields[wanted], wanted), wanted
+    present = [name for name in TEXT_FIELDS if name in fields]
+    title = fields.get(TITLE)
+    if not present and not isinstance(title, str):
+        raise BadRowError(f"no text: none of {', '.join(TEXT_FIELDS)} is among {_list(fields)}", "Choose a text_field")
+    chosen = next((name for name in present if fields[name] not in (None, "", [])), present[0] if present else None)
+    text = "" if chosen is None else _as_text(fields[chosen], chosen)
+    return _join(clean(title) if isinstance(title, str) else "", text), chosen
+
+
+def _join(title: str, text: str) -> str:
+    title = title.strip()
+    if not title or not text.strip():
+        return title or text
+    return f"{title} {text}" if title.endswith(_STOPS) else f"{title}. {text}"
+
+
+def _as_text(value: Any, name: str) -> str:
+    """Text, numbers, and lists of texts (SciFact's abstracts are lists of sentences)."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        return clean(" ".join(value))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise BadRowError(f"the field {name!r} holds {type(value).__name__}, not text", "Choose another text_field")
+
+
+def _id(fields: dict[str, Any], wanted: str | None) -> tuple[str | None, str | None]:
+    """The id, and the field it is from; both None where the row has none of its own."""
+    if wanted is not None:
+        identity = _as_id(fields.get(wanted))
+        if identity is None:
+            raise BadRowError(f"no usable id in {wanted!r}; the fields are {_list(fields)}", "Choose another id_field")
+        return identity, wanted
+    for name in ID_FIELDS:
+        identity = _as_id(fields.get(name))
+        if identity is not None:
+            return identity, name
+    return None, None
+
+
+def _as_id(value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return clean(str(value)).strip() or None
+
+
+def _list(fields: dict[str, Any]) -> str:
+    names = [repr(name) for name in fields]
+    return ", ".join(names[:12]) + (", …" if len(names) > 12 else "") if names else "no fields at all"

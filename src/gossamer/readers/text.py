@@ -1,0 +1,75 @@
+"""Plain text and Markdown: one document a file, or one a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gossamer.readers.fields import Job
+from gossamer.readers.opening import open_text
+from gossamer.readers.record import Account, Record
+from gossamer.readers.values import clean
+from gossamer.readers.walk import Source
+
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+
+
+def read_text(source: Source, job: Job) -> Iterator[Record]:
+    """A plain text file."""
+    return _read(source, job, markdown=False)
+
+
+def read_markdown(source: Source, job: Job) -> Iterator[Record]:
+    """A Markdown file: its first heading is kept as the title in the metadata."""
+    return _read(source, job, markdown=True)
+
+
+def documents_by_line(lines: Iterable[str], source: Source, account: Account) -> Iterator[Record]:
+    """One document a line; blank ones are counted."""
+    for number, line in enumerate(lines, 1):
+        text = clean(line).strip()
+        if text:
+            yield Record(f"{source.name}:{number}", text, {}, source.place)
+        else:
+            account.empty += 1
+
+
+def title_of(markdown: str) -> str | None:
+    """The first heading, outside of code blocks and front matter."""
+    before, fence = "", ""
+    for line in _without_front_matter(markdown.splitlines()):
+        opened = _FENCE.match(line)
+        if fence:
+            fence = "" if opened and opened[1].startswith(fence) else fence
+        elif opened:
+            fence = opened[1]
+        elif heading := _HEADING.match(line):
+            return heading[1].strip() or None
+        elif before.strip() and _UNDERLINE.match(line):
+            return before.strip()
+        before = line
+    return None
+
+
+def _read(source: Source, job: Job, *, markdown: bool) -> Iterator[Record]:
+    with open_text(source, job.account) as file:
+        if job.lines:
+            yield from documents_by_line(file, source, job.account)
+            return
+        text = clean(file.read())
+    if not text.strip():
+        job.account.empty += 1
+        return
+    title = title_of(text) if markdown else None
+    metadata: dict[str, Any] = {"title": title} if title else {}
+    yield Record(source.name, text, metadata, source.place)
+
+
+def _without_front_matter(lines: list[str]) -> list[str]:
+    """YAML between two lines of dashes at the very beginning may hold lines that look like headings."""
+    if lines and lines[0].rstrip() == "---" and "---" in (rest := [line.rstrip() for line in lines[1:]]):
+        return lines[rest.index("---") + 2 :]
+    return lines

@@ -1,0 +1,76 @@
+"""Values from files, made fit for JSON metadata and for SQLite."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, time
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+DROP = object()
+"""Stands for a value that JSON cannot hold: its key is left out."""
+
+DEEPEST = 64
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,17})\.[0-9]{1,17}([eE][+-]?[0-9]{1,2})?")
+_WORDS = {"true": True, "false": False}
+
+
+class TooDeepError(ValueError):
+    """Values nested beyond all reason, which would break whatever walks them later."""
+
+
+def clean(text: str) -> str:
+    """`text` with NUL and halves of surrogate pairs replaced: SQLite can store neither as text."""
+    if text.isascii():
+        return text.replace("\0", "\ufffd")
+    return text.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def json_value(value: Any, depth: int = 0) -> Any:
+    """`value` as JSON can hold it, or DROP. NaN and infinity become None, dates ISO text."""
+    if depth > DEEPEST:
+        raise TooDeepError(f"nested more than {DEEPEST} levels deep")
+    match value:
+        case None | bool() | int():
+            return value
+        case str():
+            return clean(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            items = ((clean(str(key)), json_value(inner, depth + 1)) for key, inner in value.items())
+            return {key: inner for key, inner in items if inner is not DROP}
+        case list() | tuple():
+            return [kept for inner in value if (kept := json_value(inner, depth + 1)) is not DROP]
+    return _other(value)
+
+
+def _other(value: Any) -> Any:
+    """Kinds that columns of a table can have and JSON has not."""
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return json_value(float(value))
+    if isinstance(value, UUID):
+        return str(value)
+    return DROP
+
+
+def typed(text: str) -> Any:
+    """A field of a CSV file as what it says: a number, true or false, text, or DROP where it is empty.
+
+    Without this no filter such as {"year": {"$gte": 2020}} could match. Numbers with leading zeros are
+    codes, and stay text; ids and texts never come here.
+    """
+    word = text.strip()
+    if not word:
+        return DROP
+    if _WHOLE.fullmatch(word):
+        return int(word)
+    if _DECIMAL.fullmatch(word):
+        return float(word)
+    return _WORDS.get(word.lower(), clean(text))

@@ -1,0 +1,450 @@
+"""Filters: the meaning, example by example; SQL against Python on random input; what is refused."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.errors import FilterError, ParameterError
+from gossamer.filters import OPERATORS, compile_where, matches, predicate
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE d (id INTEGER PRIMARY KEY, metadata TEXT)")
+    yield connection
+    connection.close()
+
+
+def select(connection: sqlite3.Connection, where: dict[str, Any], rows: list[str | None]) -> list[bool]:
+    """For each row of JSON text, whether SQLite finds it."""
+    connection.execute("DELETE FROM d")
+    connection.executemany("INSERT INTO d VALUES (?, ?)", enumerate(rows))
+    sql, parameters = compile_where(where)
+    found = {row[0] for row in connection.execute(f"SELECT id FROM d WHERE {sql}", parameters)}
+    return [index in found for index in range(len(rows))]
+
+
+def both(connection: sqlite3.Connection, where: dict[str, Any], metadata: dict[str, Any]) -> bool:
+    """The answer of both readings, which must be the same."""
+    answer = matches(where, metadata)
+    rows: list[str | None] = [json.dumps(metadata), json.dumps(metadata, ensure_ascii=False)]
+    assert select(connection, where, rows) == [answer, answer]
+    return answer
+
+
+PAPER = {
+    "title": "Trees",
+    "year": 2020,
+    "score": 1.5,
+    "draft": False,
+    "note": None,
+    "date": "2020-05-01",
+    "tags": ["tree", "cobweb", 3],
+    "author": {"name": "Ada", "born": {"year": 1815}},
+    "reviewers": [{"name": "Grace", "marks": [1, 5]}, {"name": "Alan"}, "anonymous"],
+    "a.b": "dotted",
+    "$price": 5,
+    'say "hi"': 1,
+    "back\\slash": 2,
+    "naïve key": "ü",
+    "": "empty",
+    "big": 2**70,
+    "empty": [],
+    "matrix": [[1, 2]],
+}
+
+TRUE: list[dict[str, Any]] = [
+    {},
+    {"year": 2020},
+    {"year": 2020.0},
+    {"year": {"$eq": 2020}},
+    {"year": {"$gte": 2020, "$lt": 2021}},
+    {"year": {"$gt": 2019.5}},
+    {"score": {"$lte": 1.5}},
+    {"year": {"$ne": 2021}},
+    {"draft": False},
+    {"draft": {"$ne": 0}},
+    {"date": {"$gte": "2020-01-01", "$lt": "2020-12-31"}},
+    {"title": {"$gt": "Apples"}},
+    {"year": {"$in": [1, "x", 2020]}},
+    {"year": {"$nin": [1, "2020", True]}},
+    {"year": {"$nin": []}},
+    {"note": None},
+    {"note": {"$exists": True}},
+    {"nothing": None},
+    {"nothing": {"$in": ["x", None]}},
+    {"nothing": {"$exists": False}},
+    {"nothing": {"$ne": 5}},
+    {"nothing": {"$nin": [5]}},
+    {"nothing": {"$not": {"$gt": 5}}},
+    {"$not": {"nothing": 5}},
+    {"tags": "tree"},
+    {"tags": 3},
+    {"tags": {"$in": ["x", "cobweb"]}},
+    {"tags": {"$gt": 2}},
+    {"author.name": "Ada"},
+    {"author.born.year": {"$lt": 1900}},
+    {"author": {"$exists": True}},
+    {"author.died": None},
+    {"title.sub": {"$exists": False}},
+    {"reviewers.name": "Alan"},
+    {"reviewers.marks": 5},
+    {"reviewers": "anonymous"},
+    {"reviewers.nothing": None},
+    {r"a\.b": "dotted"},
+    {r"\$price": {"$gte": 5}},
+    {'say "hi"': 1},
+    {"back\\slash": 2},
+    {"naïve key": "ü"},
+    {"": "empty"},
+    {"big": 2**70},
+    {"big": 2**70 + 1},
+    {"big": {"$gt": 2**62}},
+    {"empty": {"$exists": True}},
+    {"year": 2020, "draft": False},
+    {"$and": [{"year": 2020}, {"draft": False}]},
+    {"$or": [{"year": 1}, {"draft": False}]},
+    {"year": 2020, "$or": [{"title": "x"}, {"title": "Trees"}]},
+    {"$not": {"year": 2020, "draft": True}},
+    {"year": {"$not": {"$not": {"$eq": 2020}}}},
+]
+
+FALSE: list[dict[str, Any]] = [
+    {"year": 2021},
+    {"year": "2020"},
+    {"year": {"$gt": "1999"}},
+    {"title": {"$gt": 0}},
+    {"draft": 0},
+    {"draft": {"$in": [0, 0.0, None, ""]}},
+    {"draft": {"$lt": 1}},
+    {"note": {"$gt": 0}},
+    {"note": {"$ne": None}},
+    {"note": {"$exists": False}},
+    {"nothing": {"$exists": True}},
+    {"nothing": {"$gt": 0}},
+    {"nothing": {"$ne": None}},
+    {"year": {"$in": []}},
+    {"year": {"$nin": [2020]}},
+    {"tags": {"$ne": "tree"}},
+    {"tags": {"$nin": ["x", "tree"]}},
+    {"tags": None},
+    {"tags": {"$gt": 3}},
+    {"tags": True},
+    {"author": "Ada"},
+    {"author.name.first": "A"},
+    {"a.b": "dotted"},
+    {"reviewers.name": "Ada"},
+    {"empty": None},
+    {"matrix": 1},
+    {"year": {"$gte": 2020, "$lt": 2020}},
+    {"year": 2020, "draft": True},
+    {"$or": [{"year": 1}, {"draft": True}]},
+    {"$and": [{"year": 2020}, {"draft": True}]},
+    {"year": {"$not": {"$gte": 2020}}},
+    {"big": 2**70 + 2**20},
+]
+
+
+@pytest.mark.parametrize("where", TRUE, ids=repr)
+def test_what_matches(database: sqlite3.Connection, where: dict[str, Any]) -> None:
+    assert both(database, where, PAPER)
+
+
+@pytest.mark.parametrize("where", FALSE, ids=repr)
+def test_what_does_not_match(database: sqlite3.Connection, where: dict[str, Any]) -> None:
+    assert not both(database, where, PAPER)
+
+
+def test_one_and_true_are_different(database: sqlite3.Connection) -> None:
+    assert not both(database, {"x": True}, {"x": 1})
+    assert not both(database, {"x": 1}, {"x": True})
+    assert both(database, {"x": True}, {"x": True})
+    assert not both(database, {"x": {"$gte": 0}}, {"x": [True]})
+
+
+def test_null_in_a_list_is_found(database: sqlite3.Connection) -> None:
+    assert both(database, {"x": None}, {"x": [1, None]})
+    assert not both(database, {"x": None}, {"x": [1]})
+
+
+def test_a_backslash_before_a_dot_can_be_written(database: sqlite3.Connection) -> None:
+    assert both(database, {"a\\\\.b": 1}, {"a\\": {"b": 1}})
+    assert not both(database, {"a\\.b": 1}, {"a\\": {"b": 1}})
+
+
+def test_null_in_the_column_is_an_empty_object(database: sqlite3.Connection) -> None:
+    assert select(database, {"x": None}, [None, "{}", '{"x": 1}']) == [True, True, False]
+
+
+def test_the_condition_stands_in_parentheses(database: sqlite3.Connection) -> None:
+    database.execute("DELETE FROM d")
+    sql, parameters = compile_where({"a": 1, "b": 2})
+    database.execute("INSERT INTO d VALUES (0, '{}')")
+    assert database.execute(f"SELECT id FROM d WHERE NOT {sql}", parameters).fetchall() == [(0,)]
+
+
+def test_a_column_may_be_qualified(database: sqlite3.Connection) -> None:
+    database.execute("DELETE FROM d")
+    database.execute("""INSERT INTO d VALUES (7, '{"a": {"b": [1]}}')""")
+    sql, parameters = compile_where({"a.b": 1}, "doc.metadata")
+    assert database.execute(f"SELECT id FROM d AS doc WHERE {sql}", parameters).fetchall() == [(7,)]
+
+
+def test_many_values_are_one_parameter(database: sqlite3.Connection) -> None:
+    where = {"x": {"$in": list(range(50_000))}}
+    assert select(database, where, ['{"x": 49999}', '{"x": 50000}']) == [True, False]
+
+
+def test_predicate_is_parsed_once() -> None:
+    keep = predicate({"x": {"$in": {1, 2}}})
+    assert [keep({"x": value}) for value in (1, 2, 3)] == [True, True, False]
+
+
+def test_tuples_are_lists_as_json_writes_them() -> None:
+    assert matches({"x": 2}, {"x": (1, 2)})
+
+
+# ── SQL against Python ─────────────────────────────────────────────────────────────────────────────────────
+
+NAMES = [
+    "a",
+    "b",
+    "a.b",
+    'q"uote',
+    "sp ace",
+    "it's",
+    "ключ",
+    "😀",
+    "$d",
+    "",
+    "back\\",
+    "\\.",
+    "new\nline",
+    "[0]",
+]
+NUMBERS = [0, 1, -1, 2, 1.0, 1.5, -0.0, 0.1, 1e300, 2**53, 2**53 + 1, 2.0**53, 2**63 - 1, 2**63, -(2**70)]
+TEXTS = [
+    "",
+    "a",
+    "b",
+    "A",
+    "1",
+    "é",
+    "e\u0301",
+    "z",
+    "😀",
+    "\uffff",
+    "2020-01-01",
+    "o'r",
+    '"',
+    "\n",
+    "true",
+    "null",
+]
+scalars = st.one_of(
+    st.sampled_from([None, True, False, *NUMBERS, *TEXTS]),
+    st.integers(-(2**80), 2**80),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4),
+)
+names = st.sampled_from(NAMES)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=6,
+)
+metadatas = st.dictionaries(names, values, max_size=4)
+
+
+def escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace(".", "\\.").replace("$", "\\$")
+
+
+keys = st.lists(names, min_size=1, max_size=3).map(lambda path: ".".join(map(escaped, path)))
+ordered = scalars.filter(lambda value: value is not None and not isinstance(value, bool))
+operator_dicts = st.recursive(
+    st.one_of(
+        st.tuples(st.sampled_from(["$eq", "$ne"]), scalars),
+        st.tuples(st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), ordered),
+        st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(scalars, max_size=4)),
+        st.tuples(st.just("$exists"), st.booleans()),
+    ).map(lambda pair: {pair[0]: pair[1]}),
+    lambda inner: st.one_of(
+        inner.map(lambda operators: {"$not": operators}),
+        st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]),
+    ),
+    max_leaves=3,
+)
+wheres = st.recursive(
+    st.dictionaries(keys, scalars | operator_dicts, min_size=1, max_size=2),
+    lambda inner: st.one_of(
+        st.tuples(st.sampled_from(["$and", "$or"]), st.lists(inner, min_size=1, max_size=3)).map(
+            lambda pair: {pair[0]: pair[1]}
+        ),
+        inner.map(lambda where: {"$not": where}),
+        st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]),
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=400)
+@given(where=wheres, documents=st.lists(metadatas, min_size=1, max_size=6), ascii_only=st.booleans())
+def test_sql_and_python_agree(
+    database: sqlite3.Connection, where: dict[str, Any], documents: list[dict[str, Any]], ascii_only: bool
+) -> None:
+    rows: list[str | None] = [json.dumps(document, ensure_ascii=ascii_only) for document in documents]
+    assert select(database, where, rows) == [matches(where, document) for document in documents]
+
+
+@settings(max_examples=200)
+@given(metadata=metadatas)
+def test_every_value_is_found_under_its_own_key(database: sqlite3.Connection, metadata: dict[str, Any]) -> None:
+    """The agreement above would hold between two readings that never match anything; this one would not."""
+    plain = {key: value for key, value in metadata.items() if not isinstance(value, dict | list)}
+    for key, value in plain.items():
+        assert both(database, {escaped(key): value}, metadata)
+        assert not both(database, {escaped(key): {"$ne": value}}, metadata)
+
+
+# ── what is refused ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def nested(depth: int) -> dict[str, Any]:
+    where: dict[str, Any] = {"x": 1}
+    for level in range(depth - 1):
+        where = {"$or": [{"y": 2}, where]} if level % 2 else {"z": 3, "$not": where}
+    return where
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ([("a", 1)], "must be a dict"),
+    ("year > 3", "must be a dict"),
+    ({1: 2}, "a key must be a string"),
+    ({"$where": "1"}, "unknown operator '$where'"),
+    ({"$price": 3}, r"\\$price"),
+    ({"$gt": 3}, "under a key"),
+    ({"year": {"$regex": "x"}}, "unknown operator"),
+    ({"year": {3: 4}}, "unknown operator"),
+    ({"author": {"name": "Ada"}}, "'author.name'"),
+    ({"year": {"$and": [{"$gt": 3}]}}, "{'$and': [{'year': …}, …]}"),
+    ({"year": {}}, "empty dict"),
+    ({"$not": {}}, "empty dict"),
+    ({"$and": [{}]}, "empty dict"),
+    ({"$and": []}, "list of at least one"),
+    ({"$or": {"a": 1}}, "list of at least one"),
+    ({"$or": ["a"]}, "must be a dict"),
+    ({"year": {"$not": 3}}, "write $ne"),
+    ({"year": {"$in": 3}}, "takes a list"),
+    ({"year": {"$in": "abc"}}, "takes a list"),
+    ({"year": {"$nin": {"a": 1}}}, "takes a list"),
+    ({"year": {"$in": [[1]]}}, "whole list"),
+    ({"year": [1, 2]}, "'$in'"),
+    ({"year": {"$eq": {"a": 1}}}, "must be a string, a number"),
+    ({"year": {"$exists": 1}}, "True or False"),
+    ({"year": {"$gt": None}}, "no order"),
+    ({"year": {"$gt": True}}, "no order"),
+    ({"year": {"$gt": [1]}}, "whole list"),
+    ({"year": float("nan")}, "not finite"),
+    ({"year": {"$lt": float("inf")}}, "not finite"),
+    ({"year": 10**400}, "not finite"),
+    ({"year": date(2020, 1, 1)}, "isoformat"),
+    ({"year": b"2020"}, "must be a string, a number"),
+    ({"x": "a\0b"}, "NUL"),
+    ({"a\0b": 1}, "NUL"),
+    ({"x": "\ud800"}, "surrogate"),
+    ({"x\ud800": 1}, "surrogate"),
+    (nested(33), "nested more than 32"),
+    ({"x": json.loads('{"$not":' * 40 + '{"$eq":1}' + "}" * 40)}, "nested more than 32"),
+    ({".".join("x" * 33): 1}, "33 levels deep"),
+    ({"$or": [{"x": value} for value in range(257)]}, "too many"),
+]
+
+
+@pytest.mark.parametrize(("where", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_bad_filters_are_refused_with_the_cure(where: Any, message: str) -> None:
+    with pytest.raises(FilterError) as caught:
+        compile_where(where)
+    assert message in str(caught.value)
+    assert all(operator in str(caught.value) for operator in OPERATORS)
+    with pytest.raises(FilterError):
+        matches(where, {})
+
+
+@pytest.mark.parametrize("column", ["", "a b", "metadata; DROP TABLE d", "x)", "a.b.c", "1a", "métadata"])
+def test_the_column_must_be_a_plain_name(column: str) -> None:
+    with pytest.raises(ParameterError, match="plain SQL name"):
+        compile_where({"a": 1}, column)
+
+
+# ── limits of SQLite ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def bushy(depth: int, size: int) -> dict[str, Any]:
+    """Filters that are as hard to parse as they come: deep on every side."""
+    if depth <= 1 or size <= 2:
+        return nested(depth)
+    half = bushy(depth - 1, size // 2)
+    return {
+        "x.y": {"$in": [1, "a", None]},
+        "$or": [{"a": 1, **half}, {"$not": {"b": 1, **bushy(depth - 2, size // 2)}}],
+    }
+
+
+@pytest.mark.parametrize(
+    "where", [nested(32), bushy(32, 4), bushy(30, 16), bushy(12, 64)], ids=["deep", "4", "16", "64"]
+)
+def test_the_deepest_filters_are_accepted_by_sqlite(database: sqlite3.Connection, where: dict[str, Any]) -> None:
+    both(database, where, {"x": 1, "y": 3, "z": 3})
+
+
+def test_the_widest_filters_are_accepted_by_sqlite(database: sqlite3.Connection) -> None:
+    assert both(database, {"$or": [{"x": value} for value in range(256)]}, {"x": 255})
+    assert both(database, {f"k{value}": {"$ne": 0} for value in range(256)}, {"k255": 1})
+
+
+def test_the_longest_key_is_accepted_by_sqlite(database: sqlite3.Connection) -> None:
+    value: Any = 7
+    for _ in range(32):
+        value = {"x": value}
+    assert both(database, {".".join("x" * 32): 7}, value)
+
+
+# ── injection ──────────────────────────────────────────────────────────────────────────────────────────────
+
+ATTACKS = [
+    "x'); DROP TABLE d; --",
+    'x" OR 1=1 --',
+    "' OR '1'='1",
+    '$."x" OR 1',
+    "x') OR 1=1 OR ('",
+    "{0}",
+    "{0.__class__}",
+    "?",
+    ":name",
+    "%s",
+    "x]/*",
+    "k.key = k.key",
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_keys_and_values_never_reach_the_sql(database: sqlite3.Connection, attack: str) -> None:
+    plain, _ = compile_where({"k": "v"})
+    sql, parameters = compile_where({escaped(attack): attack})
+    assert sql == plain
+    assert parameters[0] == attack
+    assert both(database, {escaped(attack): attack}, {attack: attack})
+    assert not both(database, {escaped(attack): attack}, {"x": 1})
+    assert not both(database, {"x": {"$gt": attack}}, {"x": ""})
+    assert not both(database, {"x": {"$in": [attack, 7]}}, {"x": "y"})
+    assert database.execute("SELECT count(*) FROM d").fetchone() == (2,)
