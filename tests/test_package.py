@@ -23,9 +23,15 @@ def test_public_names() -> None:
     """What is exported is a promise: adding to this list is a decision, taking away breaks people."""
     assert set(gossamer.__all__) == {
         "CobwebTree",
+        "Concept",
+        "Document",
         "Explanation",
+        "Hit",
+        "Index",
+        "IndexInfo",
         "PathStep",
         "SearchResult",
+        "TextExplanation",
         "VectorIndex",
         "Whitener",
         "__version__",

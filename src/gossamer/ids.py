@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ class IdMap:
     def __contains__(self, id: object) -> bool:
         return id in self._number_of
 
-    def __iter__(self) -> Iterable[DocId]:  # type: ignore[misc]
+    def __iter__(self) -> Iterator[DocId]:
         return iter(self._number_of)
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 
@@ -29,18 +29,21 @@ def ordered_kernel(function: F) -> F:
 
 
 def _compiled(function: F, liberties: set[str]) -> F:
-    compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=liberties)(function)
+    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=liberties)(function)
     # Numba looks only at the file a kernel stands in when it asks whether a cached one is old, but kernels
     # are compiled into each other across files. So all of them carry the stamp of all sources.
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if hasattr(file, "_source_stamp"):
+    if file is not None and hasattr(file, "_source_stamp"):
         file._source_stamp = _SOURCES
-    return compiled
+    kernel: F = compiled
+    return kernel
 
 
 def _digest() -> str:
     here = Path(__file__).parent
-    sources = sorted([Path(__file__), here / "projection.py", here / "simd.py", *here.glob("tree/*.py"), *here.glob("rank/*.py")])
+    sources = sorted(
+        [Path(__file__), here / "projection.py", here / "simd.py", *here.glob("tree/*.py"), *here.glob("rank/*.py")]
+    )
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
@@ -15,46 +14,22 @@ import numpy.typing as npt
 
 from gossamer.bundle import Bundle, fold, read_bundle, write_bundle
 from gossamer.checks import Floats, as_vectors, one_of, positive
-from gossamer.errors import ClosedError, CorruptError, DimensionError, ParameterError, StateError
+from gossamer.errors import ClosedError, CorruptError, DimensionError, StateError
 from gossamer.ids import IdMap
 from gossamer.locks import ReadWriteLock
-from gossamer.rank.best_first import best_first
+from gossamer.presets import PRESETS
 from gossamer.rank.density import log_p
-from gossamer.rank.guided import Guide, restricted
-from gossamer.rank.listed import rank_listed
+from gossamer.rank.guided import Guide
 from gossamer.rank.path_sum import Aggregate, PathSum
-from gossamer.rank.selection import Ranked
+from gossamer.rank.request import Method, Request, as_context
 from gossamer.results import DocId, Explanation, PathStep, Refinement, SearchResult
 from gossamer.tree.cobweb import CobwebTree
 
 if TYPE_CHECKING:
     from gossamer.whiten import Whitener
 
-Method: TypeAlias = Literal["guided", "path-sum", "best-first"]
-METHODS: Final = ("guided", "path-sum", "best-first")
 Progress: TypeAlias = Callable[[int, int], None]
 
-
-@dataclass(frozen=True)
-class Preset:
-    """What a preset stands for."""
-
-    acuity: float | Literal["auto"]
-    context: float
-    refine: Literal["auto"] | None
-    paper: bool
-
-    def whitener(self) -> Whitener:
-        """A whitener of this preset, to be fitted."""
-        from gossamer.whiten import Whitener
-
-        return Whitener.paper() if self.paper else Whitener()
-
-
-PRESETS: Final = {
-    "default": Preset(acuity="auto", context=0.0, refine="auto", paper=False),
-    "paper": Preset(acuity=CobwebTree.PAPER_ACUITY, context=1.0, refine=None, paper=True),
-}
 
 _SPREADS: Final = 5.0
 """acuity="auto" is this many times the mean variance of a dimension."""
@@ -101,7 +76,7 @@ class VectorIndex:
         self._dim = positive(dim, "dim")
         self._preset = preset
         self._acuity: float | Literal["auto"] = chosen.acuity if acuity is None else acuity
-        self._context = _as_context(chosen.context if context is None else context)
+        self._context = as_context(chosen.context if context is None else context)
         given = chosen.whitener() if whitener == "preset" else whitener
         fitted = hasattr(given, "components_")
         if given is not None and fitted and given.n_features_in_ != dim:
@@ -303,43 +278,16 @@ class VectorIndex:
         """
         start = time.perf_counter()
         Q = as_vectors(Q, self._dim, what="queries")
-        k = positive(k, "k")
-        one_of(method, "method", METHODS)
-        _refuse(
-            method, "best-first", aggregate=aggregate, context=context, recall=recall, allowed=allowed, within=within
+        request = Request.checked(
+            k, method, budget, recall, aggregate, context, self._context, allowed=allowed, within=within
         )
-        _refuse(method, "path-sum", budget=budget, recall=recall)
-        _refuse(method, "guided", aggregate=aggregate)
-        if budget is not None:
-            budget = positive(budget, "budget")
-        one_of(aggregate or "sum", "aggregate", ("sum", "mean"))
-        if aggregate == "mean" and context is not None:
-            raise ParameterError('context applies to aggregate="sum" alone: leave one of the two out')
-        weight = self._context if context is None else _as_context(context)
-        share = _as_recall(recall, budget)
         with self._lock.reading():
             self._check_open()
-            X = self._project(Q)
-            arrays = self._tree.arrays
             documents = self._restriction(allowed, within)
-            if method == "best-first":
-                ranked = best_first(arrays, X, k, budget)
-            elif method == "path-sum" or share == 1.0 or not (self._guide.ready(arrays) or documents is not None):
-                ranked = self._rank_all(X, k, aggregate or "sum", weight, documents)
-            else:
-                effort = self._guide.effort(k, budget, share)
-                if documents is None:
-                    ranked = self._guide.search(arrays, X, k, effort, weight)
-                else:
-                    ranked = restricted(self._guide, arrays, X, k, effort, weight, documents)
-            return self._result(ranked, start)
-
-    def _rank_all(
-        self, X: Floats, k: int, aggregate: Aggregate, context: float, documents: npt.NDArray[np.int64] | None
-    ) -> Ranked:
-        if documents is None:
-            return self._path_sum.search(self._tree.arrays, X, k, aggregate, context)
-        return rank_listed(self._tree.arrays, X, documents, k, mean=aggregate == "mean", context=context)
+            ranked = request.rank(self._tree.arrays, self._project(Q), self._guide, self._path_sum, documents)
+            ids = self._ids.of(ranked.documents)
+        _order_ties_by_id(ids, ranked.scores)
+        return SearchResult(ids, ranked.scores, ranked.visited, time.perf_counter() - start)
 
     def _restriction(self, allowed: Iterable[DocId] | None, within: int | None) -> npt.NDArray[np.int64] | None:
         """The documents a search is restricted to, in ascending order; None for no restriction."""
@@ -350,11 +298,6 @@ class VectorIndex:
             return below
         named = np.unique(np.array([self._ids.number(id) for id in allowed], np.int64))
         return named if below is None else np.intersect1d(named, below, assume_unique=True)
-
-    def _result(self, ranked: Ranked, start: float) -> SearchResult:
-        ids = self._ids.of(ranked.documents)
-        _order_ties_by_id(ids, ranked.scores)
-        return SearchResult(ids, ranked.scores, ranked.visited, time.perf_counter() - start)
 
     def explain(self, q: npt.ArrayLike, id: DocId) -> Explanation:
         """Why document `id` scores as it does for the query `q`: the concepts of its path, with the gain of each."""
@@ -507,29 +450,6 @@ class VectorIndex:
         except (KeyError, TypeError) as error:
             raise CorruptError(f"the saved index lacks {error}: restore it from a copy or build it again") from error
         return index
-
-
-def _as_context(context: float) -> float:
-    if not isinstance(context, int | float | np.number) or not 0.0 <= context <= 1.0:
-        raise ParameterError(f"context must be a number from 0 (path gain) to 1 (the paper's sum), got {context!r}")
-    return float(context)
-
-
-def _as_recall(recall: float | None, budget: int | None) -> float:
-    if recall is None:
-        return 0.98
-    if budget is not None:
-        raise ParameterError("budget and recall are two ways to say the same: leave one of the two out")
-    if not isinstance(recall, int | float | np.number) or not 0.0 < recall <= 1.0:
-        raise ParameterError(f"recall must be a share of the true answers, above 0 and at most 1, got {recall!r}")
-    return float(recall)
-
-
-def _refuse(method: str, refusing: str, **given: object) -> None:
-    """No parameter is taken in silence by a method that does not use it."""
-    for name, value in given.items():
-        if method == refusing and value is not None:
-            raise ParameterError(f"{name} has no meaning for method={method!r}: leave it out")
 
 
 def _order_ties_by_id(ids: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> None:

@@ -3,7 +3,7 @@
 1. With links: the concepts of the frontier, and the doors of the nearest.
    Without: best-first from the root. The key of a node estimates its best leaf: under the node's Gaussian the
    squared distance from x to a member has mean m = ‖x−μ‖² + Σσ² and variance s² = 2Σσ⁴ + 4(Σσ²/D)·‖x−μ‖²,
-   and the best of n is near m − √(2 ln n)·s.
+   and the best of n is near m − z·s, with z ≈ √(2 ln n) (see `codes`).
 2. From the leaves found, along links, keeping the best `width`.
 3. The best of those, scored exactly.
 """

@@ -28,6 +28,11 @@ _QUERY_RANGE: Final = 2.0**31 / 128.0
 """A query's whole numbers stay below this over the dimension, so that a dot product fits in 32 bits."""
 
 
+_REACH: Final = 0.9
+"""The best of n is near z = √(2 ln n) standard deviations below the mean. Of 0.8 and 1.0 times that, the first finds
+2 points more on MS MARCO with 1,000 nodes scored and 1 point less on QQP: between the two."""
+
+
 class Codes(NamedTuple):
     """The copies, by the rows of the tree they are taken from."""
 
@@ -39,7 +44,7 @@ class Codes(NamedTuple):
     inner_norm: Floats
     spread: Floats  # Σ σ², the mean squared distance of a member from the prototype
     wobble: Floats  # 2 Σ σ⁴, the part of its variance that does not depend on the query
-    reach: Floats  # √(2 ln n): how many standard deviations the best of n is below the mean
+    reach: Floats  # how many standard deviations the best of n is below the mean
     seen: Longs  # value of TreeArrays.changed that an inner row was taken at
 
 
@@ -117,7 +122,7 @@ def encode_inner(t: TreeArrays, codes: Codes, node: int) -> None:
         wobble += variance * variance
     codes.spread[row] = spread
     codes.wobble[row] = 2.0 * wobble
-    codes.reach[row] = math.sqrt(2.0 * math.log(t.size[node]))
+    codes.reach[row] = _REACH * math.sqrt(2.0 * math.log(t.size[node]))
 
 
 def encode_new(t: TreeArrays, codes: Codes, leaves: Ints) -> Ints:

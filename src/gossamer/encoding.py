@@ -1,0 +1,80 @@
+"""The encoder of an index: found again when the index is opened, and watched so that it stays the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any, TypeAlias
+
+from gossamer.bundle import Bundle
+from gossamer.checks import Floats, as_vectors
+from gossamer.encoders import Encoder, FittedEncoder, Kind, Progress, is_fitted_encoder, load_encoder
+from gossamer.errors import EncoderError, EncoderMismatchError, StateError
+from gossamer.store import Settings
+
+EncoderSpec: TypeAlias = str | Encoder | Callable[[list[str]], Any]
+
+
+def reload_encoder(settings: Settings, learnt: Bundle | None, given: EncoderSpec | None) -> Encoder:
+    """The encoder an index was built with: the one given, or by its name; with what it learnt."""
+    encoder = load_encoder(settings.encoder if given is None else given)
+    if is_fitted_encoder(encoder):
+        if encoder.name != settings.encoder:
+            raise _mismatch(settings, encoder)
+        return encoder if learnt is None else _with_state(encoder, learnt)
+    if encoder.fingerprint != settings.fingerprint:
+        raise _mismatch(settings, encoder)
+    _check_dim(settings, encoder)
+    return encoder
+
+
+def twin(encoder: FittedEncoder) -> FittedEncoder:
+    """Another one to be fitted: the first stays in use until the change is durable."""
+    return deepcopy(encoder)
+
+
+def encode(
+    encoder: Encoder, texts: Sequence[str], settings: Settings, kind: Kind, progress: Progress | None = None
+) -> Floats:
+    """The vectors of `texts`, checked: one for each, of the index's dimension."""
+    vectors = as_vectors(encoder.encode(texts, kind=kind, progress=progress), what="the encoder's vectors")
+    if len(vectors) != len(texts):
+        raise EncoderError(f"the encoder gave {len(vectors)} vectors for {len(texts)} texts: it must give one for each")
+    if settings.dim is not None and vectors.shape[1] != settings.dim:
+        raise _other_dim(settings, encoder, vectors.shape[1])
+    return vectors
+
+
+def _with_state(encoder: FittedEncoder, learnt: Bundle) -> FittedEncoder:
+    restore: Callable[[Bundle], FittedEncoder] | None = getattr(type(encoder), "from_state", None)
+    if restore is None:
+        raise EncoderError(
+            f"the encoder {encoder.name!r} cannot take up what it learnt: it needs a classmethod from_state(bundle)"
+        )
+    return restore(learnt)
+
+
+def _check_dim(settings: Settings, encoder: Encoder) -> None:
+    """A function says nothing about itself, so it is tried on one word."""
+    if settings.dim is None or not settings.encoder.startswith("callable:"):
+        return
+    try:
+        dim = encoder.dim
+    except StateError:
+        dim = encode(encoder, ["dimension"], settings, "document").shape[1]
+    if dim != settings.dim:
+        raise _other_dim(settings, encoder, dim)
+
+
+def _mismatch(settings: Settings, encoder: Encoder) -> EncoderMismatchError:
+    return EncoderMismatchError(
+        f"the index was built with the encoder {settings.encoder!r} ({settings.fingerprint[:8]}), and {encoder.name!r} "
+        f"({encoder.fingerprint[:8]}) gives other vectors: open it with the former, or build a new index"
+    )
+
+
+def _other_dim(settings: Settings, encoder: Encoder, dim: int) -> EncoderMismatchError:
+    return EncoderMismatchError(
+        f"the index was built with vectors of {settings.dim} dimensions (encoder {settings.encoder!r}), and "
+        f"{encoder.name!r} gives {dim}: open it with the encoder it was built with, or build a new index"
+    )

@@ -1,0 +1,624 @@
+"""Index: text in, explained answers out. Read this first.
+
+    with Index.create("news.gsm", encoder="minilm") as ix:
+        ix.add(texts, ids, metadata)
+        hits = ix.search("a question", k=10, where={"year": {"$gte": 2020}})
+
+An index is three things kept in step: documents and a log of changes in SQLite (`store`), a concept tree over
+the vectors of their passages (`vectors`), and the encoder that makes vectors of texts (`encoding`). A change is
+encoded, then committed, then applied to the tree, in this order: what returned is durable, and what is in the
+tree is in the log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self, overload
+
+import numpy.typing as npt
+
+from gossamer.batch import Batch, as_ids, check_batch
+from gossamer.checks import Floats, as_vectors, one_of, positive
+from gossamer.chunking import split
+from gossamer.concepts import ConceptNames, path_to, top_paths
+from gossamer.encoders import Encoder, FittedEncoder, Progress, check_texts, is_fitted_encoder, load_encoder
+from gossamer.encoding import EncoderSpec, encode, reload_encoder, twin
+from gossamer.errors import ClosedError, DtypeError, ParameterError, ReadOnlyError, StateError, UnknownIdError
+from gossamer.filters import compile_where
+from gossamer.fulltext import bm25, query_words, telling_words, words_in
+from gossamer.hybrid import WEIGHT, Scope, Scored, best_passages, normalised, rank
+from gossamer.locks import ReadWriteLock
+from gossamer.plan import Plan
+from gossamer.results import Concept, Document, Hit, IndexInfo, TextExplanation
+from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store, rows
+from gossamer.store.learnt import read_learnt
+from gossamer.store.log import Step, apply
+from gossamer.store.store import Mode
+from gossamer.vectors import VectorIndex
+
+_log = logging.getLogger("gossamer.index")
+
+_LEARN_AGAIN_BELOW = 20_000
+"""An encoder that learns from the corpus learns again each time the corpus has doubled, up to here."""
+
+
+class Index:
+    """Documents that can be searched by meaning, in memory or in a folder.
+
+    Safe for use from many threads: searches run side by side, a change waits for them and is seen as a whole.
+    One process may write to a folder, any number may read it.
+
+    >>> import numpy as np
+    >>> vowels = lambda texts: np.array([[text.count(vowel) for vowel in "aeiou"] for text in texts])
+    >>> with Index(encoder=vowels) as ix:
+    ...     ix.add(["a banana", "the queen", "moon rock"], ids=["fruit", "person", "thing"])
+    ...     [hit.id for hit in ix.search("a papaya too", k=2)]
+    ['fruit', 'person', 'thing']
+    ['fruit', 'thing']
+    """
+
+    def __init__(
+        self, encoder: EncoderSpec = "minilm", *, max_tokens: int | None = 200, overlap: int | None = None
+    ) -> None:
+        """An empty index in memory.
+
+        `encoder`: a name (see `gossamer.encoders.known_encoders`) or any callable ``list[str] -> array``.
+        Texts longer than `max_tokens` are split into passages that share up to `overlap` tokens (30, or less where
+        passages are short); None never splits.
+        """
+        loaded = load_encoder(encoder)
+        self._begin(Store.in_memory(_new_settings(loaded, max_tokens, overlap)), loaded)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        encoder: EncoderSpec = "minilm",
+        *,
+        max_tokens: int | None = 200,
+        overlap: int | None = None,
+    ) -> Self:
+        """An empty index in the new folder `path`, open for writing."""
+        loaded = load_encoder(encoder)
+        return cls._on(Store.create(path, _new_settings(loaded, max_tokens, overlap)), loaded)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], encoder: EncoderSpec | None = None, *, mode: Mode = "w") -> Self:
+        """The index at `path`, to write and search, or with mode="r" to search alone.
+
+        The encoder is found by its name; a callable must be passed again. A reader sees the index as it is now,
+        until `refresh`. While it is open, SQLite's log beside the documents cannot be shortened.
+        """
+        one_of(mode, "mode", ("w", "r"))
+        store = Store.open(path, mode)
+        try:
+            with store.reading() as db:
+                learnt = read_learnt(db)
+            return cls._on(store, reload_encoder(store.settings, learnt, encoder))
+        except BaseException:
+            store.close()
+            raise
+
+    @classmethod
+    def _on(cls, store: Store, encoder: Encoder) -> Self:
+        index = cls.__new__(cls)
+        try:
+            index._begin(store, encoder)
+        except BaseException:
+            store.close()
+            raise
+        return index
+
+    def _begin(self, store: Store, encoder: Encoder) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._lock = ReadWriteLock()
+        self._one_writer = Lock()
+        self._broken: BaseException | None = None
+        self._closed = False
+        self._names = ConceptNames()
+        self._vectors = store.load()
+        self._write_down_if_regrown()
+
+    def close(self) -> None:
+        """Save the tree if it changed much, and let go of the folder. Closing twice does nothing."""
+        with self._one_writer:
+            if self._closed:
+                return
+            on_disk = self._store.writable and self._store.layout is not None
+            if on_disk and not self._broken and self._store.snapshot_due(self._vectors, closing=True):
+                self._store.snapshot(self._vectors)
+            with self._lock.writing():
+                self._closed = True
+                self._store.close()
+                self._vectors = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    def add(
+        self,
+        texts: str | Iterable[str],
+        ids: str | Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | Iterable[Mapping[str, Any] | None] | None = None,
+        *,
+        vectors: npt.ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> list[str]:
+        """Add documents; returns their ids. An id that is there already is replaced, metadata included.
+
+        All of them are in and durable when this returns; after an error, none is. Without `ids` documents are
+        numbered. A text that is there already under its id is not encoded again. `vectors` brings one prepared
+        vector for each text, which is then neither encoded nor split. `progress(done, total)` counts encoded texts.
+        """
+        batch = check_batch(texts, ids, metadata, vectors)
+        with self._writer():
+            if not batch.texts:
+                return []
+            with self._store.reading() as db:
+                plan = Plan(db, batch)
+            if batch.vectors is not None:
+                self._add_prepared(plan, batch.vectors)
+            elif self._must_learn(plan):
+                self._learn(plan, progress)
+            else:
+                self._add_encoded(plan, progress)
+            return plan.ids
+
+    def delete(self, ids: str | Iterable[str]) -> int:
+        """Remove documents; returns how many went. Ids that are not there are no error."""
+        wanted = as_ids(ids)
+        with self._writer():
+            with self._store.reading() as db:
+                found = [row.document for row in rows.documents_by_id(db, wanted).values()]
+            if found:
+                self._write(Change("delete", removed=sorted(found)))
+            return len(found)
+
+    def refit(self, *, progress: Progress | None = None) -> None:
+        """Fit the whitener to all documents there are now, and grow the tree again.
+
+        An encoder that learns from the corpus (lsa) learns again first, and all texts are encoded anew.
+        """
+        with self._writer():
+            with self._store.reading() as db:
+                plan = Plan(db, Batch([], [], [], None))
+                empty = not rows.count_documents(db)
+            if is_fitted_encoder(self._encoder) and not empty:
+                self._learn(plan, progress)
+            else:
+                self._write(Change("refit"))
+
+    def refresh(self) -> int:
+        """Let an index that was opened for reading see what was written since; returns the number of operations.
+
+        An index that is open for writing sees everything already.
+        """
+        with self._one_writer, self._lock.writing():
+            self._check_usable()
+            if self._store.writable:
+                return 0
+            before, known = self._store.seq, self._store.settings
+            with self._rebuilding():
+                self._vectors = self._store.catch_up(self._vectors)
+                if self._store.settings.fingerprint != known.fingerprint:
+                    with self._store.reading() as db:
+                        self._encoder = reload_encoder(self._store.settings, read_learnt(db), self._encoder)
+            return self._store.seq - before
+
+    def _add_prepared(self, plan: Plan, vectors: Floats) -> None:
+        """One passage a text, whatever its length: its vector speaks for all of it."""
+        settings = self._store.settings
+        if is_fitted_encoder(self._encoder):
+            raise ParameterError(
+                f"the encoder {self._encoder.name!r} learns from the corpus, so prepared vectors cannot stand beside "
+                "its own: leave vectors out, or create the index with the encoder they come from"
+            )
+        as_vectors(vectors[:0], settings.dim)
+        plan.replace_all()
+        passages = plan.passages([[(0, len(text))] for text in plan.new_texts])
+        self._write(plan.change(passages, vectors, self._with_dim(vectors)))
+
+    def _add_encoded(self, plan: Plan, progress: Progress | None) -> None:
+        settings = self._store.settings
+        passages = plan.passages([self._spans(text) for text in plan.new_texts])
+        if not passages:
+            if plan.relabelled:
+                self._write(plan.change([], None, None))
+            return
+        vectors = encode(self._encoder, plan.texts_of(passages), settings, "document", progress)
+        self._write(plan.change(passages, vectors, self._with_dim(vectors)))
+
+    def _must_learn(self, plan: Plan) -> bool:
+        fitted_on = self._store.settings.fitted_on
+        if not is_fitted_encoder(self._encoder):
+            return False
+        return fitted_on < min(_LEARN_AGAIN_BELOW, plan.size_after / 2) or not self._encoder.fitted
+
+    def _learn(self, plan: Plan, progress: Progress | None) -> None:
+        """Fit the encoder on everything there is and will be, and encode all of it again."""
+        assert is_fitted_encoder(self._encoder)
+        encoder: FittedEncoder = twin(self._encoder)
+        with self._store.reading() as db:
+            texts, passages = plan.everything(db, [self._spans(text) for text in plan.new_texts])
+        encoder.fit(texts)
+        settings = replace(
+            self._store.settings, dim=encoder.dim, fingerprint=encoder.fingerprint, fitted_on=plan.size_after
+        )
+        vectors = encode(encoder, texts, settings, "document", progress)
+        change = plan.change(passages, vectors, settings)
+        self._write(replace(change, kind="refit", anew=True, learnt=encoder.state()), encoder)
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        settings = self._store.settings
+        if settings.max_tokens is None:
+            return [(0, len(text))]
+        found = split(text, max_tokens=settings.max_tokens, overlap=settings.overlap)
+        return [(passage.start, passage.end) for passage in found]
+
+    def _with_dim(self, vectors: Floats) -> Settings | None:
+        settings = self._store.settings
+        return replace(settings, dim=vectors.shape[1]) if settings.dim is None else None
+
+    # -- the order of a change: commit, then apply -------------------------------------------------
+
+    @contextmanager
+    def _writer(self) -> Iterator[None]:
+        with self._one_writer:
+            self._check_usable()
+            if not self._store.writable:
+                raise ReadOnlyError(f'{self._store.where} was opened with mode="r": open it with mode="w" to change it')
+            yield
+
+    def _write(self, change: Change, encoder: Encoder | None = None) -> None:
+        # In memory there is one connection, and what is being written would be seen: searches are kept out early.
+        in_memory = self._store.layout is None
+        with self._lock.writing() if in_memory else nullcontext():
+            step = self._store.prepare(change)
+            try:
+                with nullcontext() if in_memory else self._lock.writing():
+                    self._finish(step, change, encoder)
+            finally:
+                self._store.rollback()  # where it was interrupted before the commit; nothing otherwise
+            if self._store.snapshot_due(self._vectors):
+                self._store.snapshot(self._vectors)
+
+    def _finish(self, step: Step, change: Change, encoder: Encoder | None) -> None:
+        try:
+            self._store.commit(step, change.settings)
+            self._vectors = apply(step, self._vectors)
+            self._encoder = encoder or self._encoder
+            self._names = ConceptNames()
+        except BaseException as error:
+            self._store.rollback()
+            if self._store.holds(step):  # durable, but memory may be behind: go back to what the disk says
+                _log.warning("reading %s back after an error: %s", self._store.where, error)
+                self._reload()
+            raise
+
+    def _reload(self) -> None:
+        with self._rebuilding():
+            self._vectors = self._store.load()
+            with self._store.reading() as db:
+                self._encoder = reload_encoder(self._store.settings, read_learnt(db), self._encoder)
+
+    @contextmanager
+    def _rebuilding(self) -> Iterator[None]:
+        self._names = ConceptNames()
+        try:
+            yield
+        except BaseException as error:
+            self._broken = error
+            raise
+
+    def _write_down_if_regrown(self) -> None:
+        """A tree that is not the log's any more begins a new chapter of the log, so that all agree again."""
+        if self._store.regrown and self._store.writable:
+            self._write(Change("refit"))
+            self._store.regrown = False
+
+    # -- searching ---------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str | None = None,
+        k: int = 10,
+        *,
+        where: Mapping[str, Any] | None = None,
+        within: int | None = None,
+        hybrid: bool | float = True,
+        vector: npt.ArrayLike | None = None,
+        recall: float | None = None,
+    ) -> list[Hit]:
+        """The k best documents, best first; fewer only where fewer match. An empty index has none: [].
+
+        where     metadata filter, see `gossamer.filters`
+        within    id of a concept: only passages below it
+        hybrid    adds BM25 to the cosine: True with the usual weight, False not at all, a number as the weight
+        vector    the query's vector, which is then not encoded; with a `query` beside it, that one's words count
+        recall    the share of the true nearest to aim for, see `VectorIndex.search`; 1.0 looks at everything
+        """
+        k = positive(k, "k")
+        weight = _as_weight(hybrid)
+        condition = None if where is None else compile_where(where)
+        with self._asking(query, vector) as (db, vectors, q):
+            if vectors is None or not len(vectors) or q is None:
+                if within is not None:
+                    raise UnknownIdError(f"there is no concept {within!r}: the index is empty")
+                return []
+            scope = _scope(db, vectors, condition, within)
+            if scope.passages is not None and not scope.passages:
+                return []
+            lexical = _lexical(db, query, weight)
+            ranked = rank(db, vectors, q, k, lexical, replace(scope, recall=recall))
+            return self._hits(db, vectors, ranked, k)
+
+    def explain(
+        self, query: str | None, id: str, *, hybrid: bool | float = True, vector: npt.ArrayLike | None = None
+    ) -> TextExplanation:
+        """Why document `id`, any document, scores as it does for `query`; the score is the one `search` gives."""
+        weight = _as_weight(hybrid)
+        (wanted,) = as_ids(id)
+        with self._asking(query, vector) as (db, vectors, q):
+            row = self._document(db, wanted)
+            assert vectors is not None
+            assert q is not None
+            lexical = _lexical(db, query, weight)
+            ((dense, passage),) = best_passages(db, vectors, q, [row.document], Scope()).values()
+            scored = Scored(row.document, passage, dense, lexical.get(row.document, 0.0))
+            place = rows.passages_by_number(db, [passage])[passage]
+            counting = telling_words(db, query_words(query or ""), rows.count_documents(db)) if weight else []
+            return TextExplanation(
+                id=row.id,
+                query=query,
+                score=scored.score,
+                dense=scored.dense,
+                lexical=scored.lexical,
+                weight=weight,
+                words=tuple(words_in(db, counting, row.document)),
+                passage=row.text[place.start : place.stop],
+                path=self._names.describe(db, vectors, [vectors.path(passage)])[0],
+                steps=vectors.explain(q, passage).path,
+            )
+
+    @contextmanager
+    def _asking(
+        self, query: str | None, vector: npt.ArrayLike | None
+    ) -> Iterator[tuple[sqlite3.Connection, VectorIndex | None, Floats | None]]:
+        """A state to search that does not change meanwhile, and the query as a vector of it.
+
+        Encoding may take long, so it is done before; should the encoder learn anew meanwhile, it is done again.
+        """
+        _check_query(query, vector)
+        q: Floats | None = None
+        while True:
+            encoder = self._encoder
+            if self._vectors is not None:
+                q = self._as_query(query, vector, encoder)
+            with self._lock.reading():
+                self._check_usable()
+                if encoder is not self._encoder or (q is None and self._vectors is not None):
+                    continue
+                with self._store.reading() as db:
+                    yield db, self._vectors, q
+                return
+
+    def _as_query(self, query: str | None, vector: npt.ArrayLike | None, encoder: Encoder) -> Floats:
+        settings = self._store.settings
+        if vector is None:
+            return encode(encoder, [query or ""], settings, "query")
+        checked = as_vectors(vector, settings.dim, what="the query's vector")
+        if len(checked) != 1:
+            raise ParameterError(f"vector must be one vector, got {len(checked)}: search once for each")
+        return checked
+
+    def _hits(self, db: sqlite3.Connection, vectors: VectorIndex, ranked: list[Scored], k: int) -> list[Hit]:
+        if len(ranked) > k:  # what ties with the last one is looked at too: ids decide
+            ranked = [found for found in ranked if found.score >= ranked[k - 1].score]
+        documents = rows.documents_by_number(db, (found.document for found in ranked))
+        ranked = sorted(ranked, key=lambda found: (-found.score, documents[found.document].id))[:k]
+        places = rows.passages_by_number(db, (found.passage for found in ranked))
+        paths = self._names.describe(db, vectors, (vectors.path(found.passage) for found in ranked))
+        return [
+            _hit(found, documents[found.document], places[found.passage], path)
+            for found, path in zip(ranked, paths, strict=True)
+        ]
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @overload
+    def get(self, ids: str) -> Document: ...  # type: ignore[overload-overlap]
+    @overload
+    def get(self, ids: Iterable[str]) -> list[Document]: ...
+    def get(self, ids: str | Iterable[str]) -> Document | list[Document]:
+        """The document of an id, or those of several in their order; `UnknownIdError` where one is not there."""
+        wanted = as_ids(ids)
+        with self._reading() as db:
+            found = rows.documents_by_id(db, wanted)
+            for id in wanted:
+                if id not in found:
+                    raise _unknown_document(db, id)
+        documents = [Document(row.id, row.text, json.loads(row.metadata)) for row in (found[id] for id in wanted)]
+        return documents[0] if isinstance(ids, str) else documents
+
+    def ids(self, *, where: Mapping[str, Any] | None = None, within: int | None = None) -> list[str]:
+        """The ids of all documents, or of those that match, or that lie below a concept, in order of arrival."""
+        condition = None if where is None else compile_where(where)
+        with self._reading() as db:
+            if condition is None and within is None:
+                return [row[0] for row in db.execute("SELECT id FROM documents ORDER BY document")]
+            vectors = self._grown(within)
+            if vectors is None:
+                return []
+            numbers = sorted(set((_scope(db, vectors, condition, within).passages or {}).values()))
+            found = rows.documents_by_number(db, numbers)
+            return [found[number].id for number in numbers]
+
+    def concepts(self, depth: int = 2) -> list[Concept]:
+        """The tree from the root (depth 0) down to `depth`: every concept before those below it, large ones first."""
+        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 0:
+            raise ParameterError(f"depth must be a whole number of at least 0, got {depth!r}")
+        with self._reading() as db:
+            vectors = self._grown(None)
+            if vectors is None:
+                return []
+            return [path[-1] for path in self._names.describe(db, vectors, top_paths(vectors, depth))]
+
+    def concept(self, id: int) -> Concept:
+        """One concept by its id, as found in a hit's path. Ids hold until the index is changed."""
+        with self._reading() as db:
+            vectors = self._grown(id)
+            assert vectors is not None
+            return self._names.describe(db, vectors, [path_to(vectors, _as_concept(vectors, id))])[0][-1]
+
+    def info(self) -> IndexInfo:
+        """What the index is and what it takes."""
+        with self._reading() as db:
+            store, vectors = self._store, self._vectors
+            return IndexInfo(
+                path=None if store.layout is None else str(store.layout.folder),
+                documents=rows.count_documents(db),
+                passages=0 if vectors is None else len(vectors),
+                concepts=0 if vectors is None else vectors.tree.n_nodes,
+                encoder=store.settings.encoder,
+                dim=store.settings.dim,
+                whitened=vectors is not None and vectors.whitener is not None,
+                operation=store.seq,
+                snapshots=tuple(store.snapshots()),
+                bytes=store.bytes(),
+                created=store.settings.created,
+                written_by=store.settings.written_by,
+            )
+
+    def check(self) -> None:
+        """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""
+        in_memory = self._store.layout is None
+        with self._one_writer, self._lock.writing() if in_memory else self._lock.reading():
+            self._check_usable()
+            if self._vectors is not None:
+                self._vectors.check()
+            self._store.check(self._vectors)
+
+    def __len__(self) -> int:
+        with self._reading() as db:
+            return rows.count_documents(db)
+
+    def __contains__(self, id: object) -> bool:
+        with self._reading() as db:
+            return isinstance(id, str) and bool(rows.documents_by_id(db, [id]))
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{len(self)} documents"
+        return f"Index({self._store.where}, encoder={self._store.settings.encoder!r}, {state})"
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._lock.reading():
+            self._check_usable()
+            with self._store.reading() as db:
+                yield db
+
+    def _document(self, db: sqlite3.Connection, id: str) -> DocumentRow:
+        found = rows.documents_by_id(db, [id])
+        if id not in found:
+            raise _unknown_document(db, id)
+        return found[id]
+
+    def _grown(self, concept: int | None) -> VectorIndex | None:
+        """The tree; None where there is none, unless a concept of it was named."""
+        if self._vectors is None or not len(self._vectors):
+            if concept is not None:
+                raise UnknownIdError(f"there is no concept {concept!r}: the index is empty")
+            return None
+        return self._vectors
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise ClosedError("this index was closed: open it again with Index.open")
+        if self._broken is not None:
+            raise StateError(f"the index could not be read back after an error ({self._broken}): open it again")
+
+
+def _new_settings(encoder: Encoder, max_tokens: int | None, overlap: int | None) -> Settings:
+    if max_tokens is not None:
+        overlap = min(30, positive(max_tokens, "max_tokens") // 4) if overlap is None else overlap
+        split("", max_tokens=max_tokens, overlap=overlap)  # says what is wrong with them
+    return Settings.new(encoder.name, encoder.fingerprint, max_tokens, overlap or 0)
+
+
+def _scope(
+    db: sqlite3.Connection, vectors: VectorIndex, condition: tuple[str, list[Any]] | None, within: int | None
+) -> Scope:
+    """The passages that a filter and a concept leave."""
+    if condition is None and within is None:
+        return Scope()
+    below = None if within is None else [int(id) for id in vectors.documents_below(_as_concept(vectors, within))]
+    if condition is None:
+        assert below is not None
+        return Scope(rows.owners_of(db, below), within)
+    numbers = rows.numbers_where(db, *condition)
+    owners = rows.owned_by(db, numbers)
+    if below is not None:
+        owners = {passage: owners[passage] for passage in below if passage in owners}
+    return Scope(owners)
+
+
+def _as_concept(vectors: VectorIndex, id: int) -> int:
+    if isinstance(id, bool) or not isinstance(id, int):
+        raise DtypeError(f"a concept's id is a whole number, as found in a hit's path, got {id!r}")
+    return vectors.tree.node(id).id
+
+
+def _lexical(db: sqlite3.Connection, query: str | None, weight: float) -> dict[int, float]:
+    words = query_words(query) if query and weight else []
+    return normalised(bm25(db, words, rows.count_documents(db)), weight) if words else {}
+
+
+def _as_weight(hybrid: bool | float) -> float:
+    if isinstance(hybrid, bool):
+        return WEIGHT if hybrid else 0.0
+    if not isinstance(hybrid, int | float) or not 0.0 <= hybrid < float("inf"):
+        raise ParameterError(f"hybrid must be True, False or a weight of at least 0, got {hybrid!r}")
+    return float(hybrid)
+
+
+def _check_query(query: str | None, vector: npt.ArrayLike | None) -> None:
+    if query is not None:
+        if not isinstance(query, str):
+            raise DtypeError(f"query must be a string, got {type(query).__name__}: to search by a vector, pass vector=")
+        check_texts([query], what="query")
+    elif vector is None:
+        raise ParameterError("there is nothing to search for: pass a query, a vector, or both")
+
+
+def _hit(found: Scored, document: DocumentRow, place: PassageRow, path: tuple[Concept, ...]) -> Hit:
+    return Hit(
+        id=document.id,
+        text=document.text,
+        score=found.score,
+        metadata=json.loads(document.metadata),
+        path=path,
+        passage=document.text[place.start : place.stop],
+        start=place.start,
+        dense=found.dense,
+        lexical=found.lexical,
+    )
+
+
+def _unknown_document(db: sqlite3.Connection, id: str) -> UnknownIdError:
+    return UnknownIdError(f"id {id!r} is not in the index, which holds {rows.count_documents(db)} documents")

@@ -1,0 +1,99 @@
+"""One search, as asked for: its parameters checked, and the ranker they call for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from gossamer.checks import one_of, positive
+from gossamer.errors import ParameterError
+from gossamer.rank.best_first import best_first
+from gossamer.rank.guided import Guide, restricted
+from gossamer.rank.listed import rank_listed
+from gossamer.rank.path_sum import Aggregate, PathSum
+from gossamer.rank.selection import Ranked
+from gossamer.tree.arrays import Floats, Longs, TreeArrays
+
+Method: TypeAlias = Literal["guided", "path-sum", "best-first"]
+
+_USES: Final = {
+    "guided": {"budget", "recall", "context", "allowed", "within"},
+    "path-sum": {"aggregate", "context", "allowed", "within"},
+    "best-first": {"budget"},
+}
+"""Which parameters each method uses: none is taken in silence by a method that does not."""
+
+_RECALL: Final = 0.98
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to search for and how."""
+
+    k: int
+    method: Method
+    budget: int | None
+    recall: float
+    aggregate: Aggregate
+    context: float
+
+    @classmethod
+    def checked(
+        cls,
+        k: Any,
+        method: Any,
+        budget: Any,
+        recall: Any,
+        aggregate: Any,
+        context: Any,
+        own: float,
+        **given: Any,
+    ) -> Request:
+        """The request, or the error that says what is wrong with it. `own` is the context of the index."""
+        k = positive(k, "k")
+        one_of(method, "method", tuple(_USES))
+        given |= {"budget": budget, "recall": recall, "aggregate": aggregate, "context": context}
+        for name, value in given.items():
+            if value is not None and name not in _USES[method]:
+                raise ParameterError(f"{name} has no meaning for method={method!r}: leave it out")
+        if aggregate == "mean" and context is not None:
+            raise ParameterError('context applies to aggregate="sum" alone: leave one of the two out')
+        if recall is not None and budget is not None:
+            raise ParameterError("budget and recall are two ways to say the same: leave one of the two out")
+        return cls(
+            k=k,
+            method=method,
+            budget=None if budget is None else positive(budget, "budget"),
+            recall=_RECALL if recall is None else _as_recall(recall),
+            aggregate="mean" if one_of(aggregate or "sum", "aggregate", ("sum", "mean")) == "mean" else "sum",
+            context=own if context is None else as_context(context),
+        )
+
+    def rank(self, t: TreeArrays, X: Floats, guide: Guide, path_sum: PathSum, documents: Longs | None) -> Ranked:
+        """Rank for each row of X, among `documents` (ascending) if given."""
+        if self.method == "best-first":
+            return best_first(t, X, self.k, self.budget)
+        if self.method == "guided" and self.recall < 1.0:
+            if documents is not None:
+                effort = guide.effort(self.k, self.budget, self.recall)
+                return restricted(guide, t, X, self.k, effort, self.context, documents)
+            if guide.ready(t):
+                return guide.search(t, X, self.k, guide.effort(self.k, self.budget, self.recall), self.context)
+        if documents is not None:
+            return rank_listed(t, X, documents, self.k, mean=self.aggregate == "mean", context=self.context)
+        return path_sum.search(t, X, self.k, self.aggregate, self.context)
+
+
+def as_context(context: Any) -> float:
+    """A context: how much of the paper's sum there is in a score."""
+    if not isinstance(context, int | float | np.number) or not 0.0 <= context <= 1.0:
+        raise ParameterError(f"context must be a number from 0 (path gain) to 1 (the paper's sum), got {context!r}")
+    return float(context)
+
+
+def _as_recall(recall: Any) -> float:
+    if not isinstance(recall, int | float | np.number) or not 0.0 < recall <= 1.0:
+        raise ParameterError(f"recall must be a share of the true answers, above 0 and at most 1, got {recall!r}")
+    return float(recall)

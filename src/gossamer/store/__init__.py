@@ -1,0 +1,22 @@
+"""What is on disk, and how it survives.
+
+    layout          the files of a .gsm folder                Layout
+    database        connections to documents.sqlite           Database
+    schema          its tables, and the index's settings      Settings
+    rows            documents and passages, as rows           DocumentRow, PassageRow
+    log             one change = one transaction              Change, record, apply
+    snapshots       the tree and the whitener beside it
+    store           all of it together                        Store
+
+SQLite holds the truth: documents, vectors and an ordered log of operations. The tree is a function of that
+log, so it can always be grown again; a snapshot only saves the time.
+"""
+
+from __future__ import annotations
+
+from gossamer.store.log import Change
+from gossamer.store.rows import DocumentRow, PassageRow
+from gossamer.store.schema import Settings
+from gossamer.store.store import Store
+
+__all__ = ["Change", "DocumentRow", "PassageRow", "Settings", "Store"]

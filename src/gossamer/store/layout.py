@@ -1,0 +1,68 @@
+"""The files of a .gsm folder, declared in one place."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_SNAPSHOT = re.compile(r"snapshot-(\d+)")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything lies.
+
+    documents.sqlite     the truth (with -wal and -shm beside it while it is open)
+    snapshot-<seq>/      the tree and the whitener after operation <seq>
+    writer.lock          who writes
+    """
+
+    folder: Path
+
+    @property
+    def documents(self) -> Path:
+        """The database."""
+        return self.folder / "documents.sqlite"
+
+    @property
+    def wal(self) -> Path:
+        """Where SQLite keeps what was committed last."""
+        return self.folder / "documents.sqlite-wal"
+
+    @property
+    def lock(self) -> Path:
+        """The writer's lock."""
+        return self.folder / "writer.lock"
+
+    def snapshot(self, seq: int) -> Path:
+        """The snapshot taken after operation `seq`."""
+        return self.folder / f"snapshot-{seq}"
+
+    def draft(self, seq: int) -> Path:
+        """Where that snapshot is written before it is renamed in."""
+        return self.folder / f".snapshot-{seq}.{os.getpid()}"
+
+    def snapshots(self) -> list[int]:
+        """The snapshots there are, newest first."""
+        found = (_SNAPSHOT.fullmatch(file.name) for file in self.folder.iterdir())
+        return sorted((int(match[1]) for match in found if match), reverse=True)
+
+    def drafts(self) -> list[Path]:
+        """What a crash left of snapshots that were being written."""
+        return sorted(self.folder.glob(".snapshot-*"))
+
+    def bytes(self) -> int:
+        """What all of it takes."""
+        return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

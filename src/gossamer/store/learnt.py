@@ -1,0 +1,35 @@
+"""What an encoder learnt from the corpus: a row of the database, so that it changes with the vectors it gave."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+
+from gossamer.bundle import Bundle
+from gossamer.errors import CorruptError
+
+
+def write_learnt(db: sqlite3.Connection, learnt: Bundle) -> None:
+    """Store it; what was learnt before is replaced."""
+    from safetensors.numpy import save
+
+    params, arrays = json.dumps(learnt.params), bytes(save(learnt.arrays))
+    db.execute("INSERT OR REPLACE INTO encoder VALUES (1, ?, ?, ?)", (params, arrays, _crc(params, arrays)))
+
+
+def read_learnt(db: sqlite3.Connection) -> Bundle | None:
+    """What was learnt; None where nothing was."""
+    from safetensors.numpy import load
+
+    row = db.execute("SELECT params, arrays, crc FROM encoder").fetchone()
+    if row is None:
+        return None
+    params, arrays, crc = row
+    if not isinstance(params, str) or not isinstance(arrays, bytes) or _crc(params, arrays) != crc:
+        raise CorruptError("what the encoder learnt was altered on disk: restore documents.sqlite from a copy")
+    return Bundle(json.loads(params), load(arrays))
+
+
+def _crc(params: str, arrays: bytes) -> int:
+    return zlib.crc32(arrays, zlib.crc32(params.encode()))

@@ -1,0 +1,136 @@
+"""The tables of documents.sqlite, and the settings of an index."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from gossamer.errors import CorruptError, FormatVersionError, NotAnIndexError, StateError
+from gossamer.version import __version__
+
+FORMAT_VERSION = 1
+"""Stored as SQLite's user_version. Every version ever shipped stays readable."""
+
+APPLICATION_ID = 0x47534D00
+"""“GSM”: tells our databases from other people's."""
+
+SCHEMA = """
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
+
+-- The newest version of every document. A number is never used again.
+CREATE TABLE documents (
+    document INTEGER PRIMARY KEY AUTOINCREMENT,
+    id       TEXT NOT NULL UNIQUE,
+    text     TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    crc      INTEGER NOT NULL
+);
+
+-- What is encoded: a document, or a part text[start:stop] of a long one. `born` and `gone` are the operations
+-- that brought and took it. Its vector stays until a snapshot covers its going, so that the log can be replayed.
+CREATE TABLE passages (
+    passage  INTEGER PRIMARY KEY AUTOINCREMENT,
+    document INTEGER NOT NULL,
+    start    INTEGER NOT NULL,
+    stop     INTEGER NOT NULL,
+    born     INTEGER NOT NULL,
+    gone     INTEGER,
+    crc      INTEGER NOT NULL
+);
+CREATE INDEX passages_alive ON passages (document) WHERE gone IS NULL;
+CREATE INDEX passages_born ON passages (born);
+CREATE INDEX passages_gone ON passages (gone) WHERE gone IS NOT NULL;
+
+-- Apart from the passages, so that looking those up does not read through the vectors. Raw float32.
+CREATE TABLE vectors (passage INTEGER PRIMARY KEY, vector BLOB NOT NULL, crc INTEGER NOT NULL);
+
+-- The log. Passages born and gone in an operation are told by their columns; their numbers are kept as a check.
+CREATE TABLE operations (
+    seq  INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    born INTEGER NOT NULL,
+    gone INTEGER NOT NULL,
+    crc  INTEGER NOT NULL
+);
+
+-- What an encoder learnt from the corpus (lsa): settings and arrays (safetensors). One row or none.
+CREATE TABLE encoder (one INTEGER PRIMARY KEY CHECK (one = 1), params TEXT NOT NULL, arrays BLOB NOT NULL,
+    crc INTEGER NOT NULL);
+
+CREATE VIRTUAL TABLE words USING fts5 (
+    text, content='documents', content_rowid='document', tokenize='porter unicode61 remove_diacritics 2'
+);
+"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an index is, beside its documents."""
+
+    encoder: str
+    fingerprint: str
+    max_tokens: int | None
+    overlap: int
+    dim: int | None = None
+    """Of the encoder's vectors; None until the first document."""
+    fitted_on: int = 0
+    """Documents the encoder learnt from, where it does."""
+    forgotten: int = 0
+    """The vectors of passages that went up to this operation are no longer kept: no replay from before it."""
+    identity: str = ""
+    created: str = ""
+    written_by: str = ""
+
+    @classmethod
+    def new(cls, encoder: str, fingerprint: str, max_tokens: int | None, overlap: int) -> Settings:
+        """Settings of an index that begins now."""
+        return cls(
+            encoder, fingerprint, max_tokens, overlap,
+            identity=uuid4().hex, created=datetime.now(UTC).isoformat(timespec="seconds"), written_by=__version__,
+        )  # fmt: skip
+
+
+def create(db: sqlite3.Connection, settings: Settings) -> None:
+    """Make the tables of a new index, inside the transaction that is open."""
+    try:
+        for statement in SCHEMA.split(";\n"):
+            db.execute(statement)
+    except sqlite3.OperationalError as error:
+        if "fts5" in str(error):
+            raise StateError("this Python's SQLite has no FTS5 full-text search: use a standard build") from error
+        raise
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+    write_settings(db, settings)
+
+
+def check_version(db: sqlite3.Connection, where: str) -> None:
+    """Refuse databases of others, and of a Gossamer that is newer than this one."""
+    if int(db.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
+        raise NotAnIndexError(f"{where} is not a Gossamer index: its documents.sqlite was made by another program")
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if not 1 <= version <= FORMAT_VERSION:
+        raise FormatVersionError(
+            f"{where} is in format version {version}, and this Gossamer reads up to {FORMAT_VERSION}: "
+            "upgrade with pip install --upgrade gossamer"
+        )
+
+
+def write_settings(db: sqlite3.Connection, settings: Settings) -> None:
+    """Store the settings."""
+    value = json.dumps(asdict(settings), sort_keys=True)
+    db.execute("INSERT OR REPLACE INTO settings VALUES ('index', ?, ?)", (value, zlib.crc32(value.encode())))
+
+
+def read_settings(db: sqlite3.Connection) -> Settings:
+    """The settings, checked."""
+    row = db.execute("SELECT value, crc FROM settings WHERE name = 'index'").fetchone()
+    if row is None or not isinstance(row[0], str) or zlib.crc32(row[0].encode()) != row[1]:
+        raise CorruptError("the settings in documents.sqlite were altered: restore it from a copy")
+    values: dict[str, Any] = json.loads(row[0])
+    return Settings(**{field.name: values[field.name] for field in fields(Settings)})
