@@ -4,7 +4,7 @@ BIN    := $(VENV)/bin
 PYTHON ?= python3
 STAMP  := $(VENV)/.installed
 
-.PHONY: help demo test lint bench clean
+.PHONY: help install demo test lint bench clean
 help:
 	@echo "make demo    install, then show the main job end to end"
 	@echo "make test    lint, types, import contract, doctests and the whole suite"
@@ -18,8 +18,10 @@ $(BIN)/python:
 
 $(STAMP): pyproject.toml $(BIN)/python
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[bench]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[onnx,parquet,bench]" --group dev
 	@touch $@
+
+install: $(STAMP)
 
 demo: $(STAMP)
 	$(BIN)/gossamer demo

@@ -6,7 +6,7 @@ import numpy as np
 
 from gossamer.jit import kernel
 from gossamer.rank.density import log_p
-from gossamer.rank.selection import Ranked, nothing
+from gossamer.rank.selection import Ranked, insert_document, nothing
 from gossamer.rank.threads import in_threads
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
 
@@ -67,16 +67,13 @@ def _search_one(
 @kernel
 def _take_documents(t: TreeArrays, leaf: int, score: float, documents: Longs, scores: Doubles, filled: int) -> int:
     """Append the documents of a leaf in order of arrival, as far as there is room."""
-    held = np.empty(t.size[leaf], np.int64)
+    first = filled
     document = t.first_document[leaf]
-    for i in range(held.shape[0]):
-        held[i] = document
+    while document != NONE:
+        filled = insert_document(documents, first, filled, document)
         document = t.next_document[document]
-    held.sort()
-    for i in range(min(held.shape[0], documents.shape[0] - filled)):
-        documents[filled + i] = held[i]
-        scores[filled + i] = score
-    return min(filled + held.shape[0], documents.shape[0])
+    scores[first:filled] = score
+    return filled
 
 
 @kernel

@@ -14,7 +14,7 @@ from gossamer.rank.selection import Flags
 from gossamer.rank.walk import Guides, Scratch, along_links, enter, start, through_doors
 from gossamer.tree.arrays import NONE, Ints, TreeArrays
 from gossamer.tree.codes import Codes, code_distance
-from gossamer.tree.links import Links, set_links, thin
+from gossamer.tree.links import Links, set_links, sort_by_distance, thin
 
 _BESIDE = 64
 """Leaves of the tree around a new one that it looks at first."""
@@ -50,8 +50,8 @@ def choose_beside(t: TreeArrays, codes: Codes, first: int, last: int, out: Ints)
         n = _leaves_beside(t, row, beside)
         for i in range(n):
             distances[i] = code_distance(codes, row, beside[i])
-        order = np.argsort(distances[:n], kind="mergesort")
-        thin(codes, beside[order], distances[order], out.shape[1], out[row - first])
+        sort_by_distance(beside[:n], distances[:n])
+        thin(codes, beside[:n], distances[:n], out.shape[1], out[row - first])
 
 
 @kernel

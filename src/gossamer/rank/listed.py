@@ -19,18 +19,16 @@ def rank_listed(t: TreeArrays, Q: Floats, documents: Longs, k: int, *, mean: boo
     ranked.visited[:] = len(np.unique(t.leaf[documents]))
 
     def work(start: int, stop: int) -> None:
-        some = ranked.rows(start, stop)
-        _rank(t, Q[start:stop], documents, mean, context, some.documents, some.scores)
+        scores = np.empty(len(documents))
+        known, stamps = np.empty(len(t.mean)), np.zeros(len(t.mean))
+        for q in range(start, stop):
+            _score(t, Q[q], documents, mean, context, known, stamps, q + 1.0, scores)
+            order = np.argsort(-scores, kind="stable")[:k]
+            ranked.documents[q, : len(order)] = documents[order]
+            ranked.scores[q, : len(order)] = scores[order]
 
     in_threads(work, len(Q))
     return ranked
-
-
-@kernel
-def score_listed(t: TreeArrays, x: Floats, documents: Longs, mean: bool, context: float, out: Doubles) -> None:
-    """The exact score of each document for one query."""
-    known, stamps = np.empty(t.mean.shape[0]), np.zeros(t.mean.shape[0])
-    _score(t, x, documents, mean, context, known, stamps, 1.0, out)
 
 
 @kernel
@@ -38,6 +36,7 @@ def _score(
     t: TreeArrays, x: Floats, documents: Longs, mean: bool, context: float,
     known: Doubles, stamps: Doubles, stamp: float, out: Doubles,
 ) -> None:  # fmt: skip
+    """The exact score of each document for one query."""
     last, score = NONE, 0.0
     for i in range(documents.shape[0]):
         leaf = t.leaf[documents[i]]
@@ -45,17 +44,3 @@ def _score(
             score = path_score(t, leaf, x, mean, context, known, stamps, stamp)
             last = leaf
         out[i] = score
-
-
-@kernel
-def _rank(
-    t: TreeArrays, Q: Floats, documents: Longs, mean: bool, context: float, documents_out: Longs, scores_out: Doubles
-) -> None:
-    known, stamps = np.empty(t.mean.shape[0]), np.zeros(t.mean.shape[0])
-    scores = np.empty(documents.shape[0])
-    for q in range(Q.shape[0]):
-        _score(t, Q[q], documents, mean, context, known, stamps, q + 1.0, scores)
-        order = np.argsort(-scores, kind="mergesort")
-        for i in range(min(order.shape[0], documents_out.shape[1])):
-            documents_out[q, i] = documents[order[i]]
-            scores_out[q, i] = scores[order[i]]

@@ -72,7 +72,7 @@ def fill(
             document = t.first_document[leaves[at]]
             while document != NONE:
                 if allowed.shape[0] == 0 or allowed[document]:
-                    filled = _insert_document(documents_out, first, filled, document)
+                    filled = insert_document(documents_out, first, filled, document)
                 document = t.next_document[document]
             at += 1
         scores_out[first:filled] = score
@@ -81,11 +81,6 @@ def fill(
 @kernel
 def _sort_by_score(leaves: Ints, scores: Doubles) -> None:
     """Best first. What comes in is nearly in order (it was estimated), so insertion is quick."""
-    if scores.shape[0] > 256:
-        order = np.argsort(-scores, kind="mergesort")
-        leaves[:] = leaves[order]
-        scores[:] = scores[order]
-        return
     for i in range(1, scores.shape[0]):
         score, leaf = scores[i], leaves[i]
         at = i
@@ -96,8 +91,8 @@ def _sort_by_score(leaves: Ints, scores: Doubles) -> None:
 
 
 @kernel
-def _insert_document(documents: Longs, first: int, filled: int, document: int) -> int:
-    """Keep the lowest numbers in documents[first:], in order; returns how many are filled now."""
+def insert_document(documents: Longs, first: int, filled: int, document: int) -> int:
+    """Put a number in order into documents[first:filled]; the highest falls out. Returns how many there are."""
     at = filled
     if filled == documents.shape[0]:
         at -= 1

@@ -67,6 +67,18 @@ def thin(codes: Codes, rows: Ints, distances: Floats, most: int, out: Ints) -> i
 
 
 @kernel
+def sort_by_distance(rows: Ints, distances: Floats) -> None:
+    """Nearest first; they are few."""
+    for i in range(1, rows.shape[0]):
+        row, distance = rows[i], distances[i]
+        at = i
+        while at > 0 and distances[at - 1] > distance:
+            rows[at], distances[at] = rows[at - 1], distances[at - 1]
+            at -= 1
+        rows[at], distances[at] = row, distance
+
+
+@kernel
 def set_links(links: Links, codes: Codes, row: int, found: Ints, distances: Floats) -> None:
     """Link a leaf to the best of what its search found (in order of distance), and those back to it."""
     chosen = np.empty(OWN, np.int32)
@@ -101,9 +113,9 @@ def _relink(links: Links, codes: Codes, row: int, candidates: Ints, distances: F
     """Choose the links of a leaf anew from candidates in any order."""
     for i in range(candidates.shape[0]):
         distances[i] = code_distance(codes, row, candidates[i])
-    order = np.argsort(distances, kind="mergesort")
+    sort_by_distance(candidates, distances)
     chosen = np.empty(MOST, np.int32)
-    n = thin(codes, candidates[order], distances[order], MOST - MOST // 4, chosen)
+    n = thin(codes, candidates, distances, MOST - MOST // 4, chosen)
     for i in range(n):
         links.to[row, i] = chosen[i]
     links.degree[row] = n
