@@ -293,7 +293,7 @@ class VectorIndex:
         """The documents a search is restricted to, in ascending order; None for no restriction."""
         if allowed is None and within is None:
             return None
-        below = None if within is None else np.array(self._tree.node(within).documents, np.int64)
+        below = None if within is None else self._tree.documents_below(within)
         if allowed is None:
             return below
         named = np.unique(np.array([self._ids.number(id) for id in allowed], np.int64))
@@ -362,7 +362,7 @@ class VectorIndex:
         """The ids of the documents below a node."""
         with self._lock.reading():
             self._check_open()
-            found: list[DocId] = self._ids.of(np.array(self._tree.node(node).documents, np.int64)).tolist()
+            found: list[DocId] = self._ids.of(self._tree.documents_below(node)).tolist()
             return found
 
     def __len__(self) -> int:

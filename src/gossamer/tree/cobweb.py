@@ -183,6 +183,10 @@ class CobwebTree:
         """A read-only view of a node. Ids are stable as long as the node lives."""
         return NodeView(self._t, node)
 
+    def documents_below(self, node: int) -> Longs:
+        """The documents below a node, in ascending order."""
+        return inspect.documents_below(self._t, self.node(node).id)
+
     def leaf(self, document: int) -> int:
         """The id of the leaf that holds a document."""
         return int(self._t.leaf[self._known_document(document)])
