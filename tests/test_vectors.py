@@ -368,3 +368,105 @@ def test_searches_beside_additions_see_whole_states() -> None:
     assert wrong == []
     assert len(index) == 1500 + batch * rounds + 20
     index.check()
+
+
+# -- each of these once went wrong -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e-20, 1e-12, 1e12])
+@pytest.mark.parametrize("whitened", [False, True])
+def test_any_scale_is_searched_without_harm(scale: float, whitened: bool) -> None:
+    """Float32 cannot hold the scores of such data; it is scored in double precision instead."""
+    E = np.random.default_rng(0).normal(size=(100, 8)) * scale
+    index = VectorIndex(8) if whitened else VectorIndex(8, whitener=None)
+    index.add(E)
+    for kw in ({}, {"method": "path-sum"}):
+        assert index.search(E[:8], k=1, **kw).ids.ravel().tolist() == list(range(8))  # type: ignore[arg-type]
+    assert (index.search(E[:8], k=1, method="path-sum", context=1.0).ids >= 0).all()
+    assert (index.search(np.full(8, 9e16), k=5).ids >= 0).all()
+
+
+def test_a_fitted_whitener_with_an_acuity_of_ones_own() -> None:
+    X = embeddings(300)
+    index = VectorIndex(12, whitener=Whitener(n_components=5).fit(X), acuity=2.0)
+    index.add(X[:10])
+    assert index.tree.dim == 5
+
+
+def test_settings_of_numpys_kinds_can_be_saved(tmp_path: Path) -> None:
+    index = VectorIndex(12, acuity=np.float32(2.0), whitener=Whitener(n_components=np.int64(4)))  # type: ignore[arg-type]
+    index.add(embeddings(5))
+    index.save(tmp_path / "index")
+    assert VectorIndex.load(tmp_path / "index").tree.acuity == 2.0
+
+
+def test_one_dimension_is_not_put_on_a_sphere() -> None:
+    values = np.random.default_rng(0).normal(size=(3000, 1))
+    index = VectorIndex(1)
+    index.add(values)
+    found = index.search(values[:50], k=1).ids.ravel()
+    assert found.tolist() == list(range(50))
+
+
+@pytest.mark.parametrize("bad", [True, 2.0, None, [1]])
+def test_only_ids_name_documents(bad: Any) -> None:
+    index = VectorIndex(2)
+    index.add(np.eye(2).repeat(2, axis=0))
+    with pytest.raises(UnknownIdError):
+        index.remove([bad])
+    assert len(index) == 4
+
+
+@pytest.mark.parametrize("bad", [2**63 - 1, "\ud800", ""])
+def test_ids_that_could_not_be_stored_are_refused(bad: Any) -> None:
+    index = VectorIndex(2)
+    with pytest.raises(InputError):
+        index.add([[0, 1]], ids=[bad])
+
+
+def test_ctrl_c_in_a_removal_leaves_a_whole_index() -> None:
+    """A real signal, at many moments: the change is whole or was not begun."""
+    import signal
+    import time
+
+    X = embeddings(4000)
+    before = signal.getsignal(signal.SIGALRM)
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        for delay in (0.001, 0.004, 0.016, 0.05):
+            index = VectorIndex(12, whitener=None, refine=None, links=False)
+            index.add(X)
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            try:
+                index.remove(list(range(2000)))
+                time.sleep(2 * delay)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            assert len(index) in (2000, 4000)
+            index.check()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_saving_beside_changes_is_never_torn(tmp_path: Path) -> None:
+    index = VectorIndex(12, whitener=None, refine=None)
+    index.add(embeddings(1500))
+    stop = threading.Event()
+
+    def change() -> None:
+        turn = 0
+        while not stop.is_set():
+            index.add(embeddings(40, seed=turn), ids=range(10_000, 10_040))
+            turn += 1
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(12):
+            index.save(tmp_path)
+            VectorIndex.load(tmp_path).check()
+    finally:
+        stop.set()
+        thread.join()

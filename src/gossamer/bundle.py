@@ -67,21 +67,21 @@ def write_bundle(path: str | os.PathLike[str], kind: str, bundle: Bundle) -> Non
         raise NotAnIndexError(f"{folder} is a file; choose another path or remove it")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MANIFEST).exists():
         raise NotAnIndexError(f"{folder} exists and is not a Gossamer folder; choose another path or empty it")
+    blob = save({name: np.ascontiguousarray(array) for name, array in bundle.arrays.items()})
+    digest = hashlib.sha256(blob).hexdigest()
+    name = f"arrays-{digest[:16]}.safetensors"
+    manifest = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "kind": kind,
+        "written_by": __version__,
+        "params": bundle.params,
+        "arrays": {"file": name, "bytes": len(blob), "sha256": digest},
+    }
+    manifest["checksum"] = _checksum(manifest)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        blob = save({name: np.ascontiguousarray(array) for name, array in bundle.arrays.items()})
-        digest = hashlib.sha256(blob).hexdigest()
-        name = f"arrays-{digest[:16]}.safetensors"
         _write_durably(folder / name, blob)
-        manifest = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "kind": kind,
-            "written_by": __version__,
-            "params": bundle.params,
-            "arrays": {"file": name, "bytes": len(blob), "sha256": digest},
-        }
-        manifest["checksum"] = _checksum(manifest)
         _write_durably(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True).encode())
         _sync_folder(folder)
     except OSError as error:

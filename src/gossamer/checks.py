@@ -11,8 +11,11 @@ from gossamer.errors import DimensionError, DtypeError, InputError, NotFiniteErr
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 
-_LARGEST = 1e18
-"""Larger values are refused: their squares summed over 4,096 dimensions would leave float32's range."""
+_LARGEST = 1e17
+"""Larger values are refused: their squares summed over 4,096 dimensions must stay within float32's range."""
+
+_LARGEST_SQUARE = np.float32(_LARGEST) ** 2 / 2
+_ZERO = np.float32(0.0)
 
 
 def as_vectors(values: Any, dim: int | None = None, *, what: str = "vectors") -> Floats:
@@ -21,6 +24,12 @@ def as_vectors(values: Any, dim: int | None = None, *, what: str = "vectors") ->
     Raises the error that names what is wrong: the kind of values, their shape, their dimension, or
     the first row that holds NaN or infinity.
     """
+    if isinstance(values, np.ndarray) and values.dtype == np.float32 and values.flags.c_contiguous:
+        # The common case in a tenth of the time: a sum of squares this small has no NaN, infinity or giant in it.
+        rows = values[None, :] if values.ndim == 1 else values
+        if rows.ndim == 2 and rows.shape[1] == dim and np.vdot(rows, rows) < _LARGEST_SQUARE:
+            plain: Floats = rows + _ZERO
+            return plain
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -53,7 +62,7 @@ def as_vectors(values: Any, dim: int | None = None, *, what: str = "vectors") ->
             )
         raise NotFiniteError(f"{what}: row {row} holds NaN or infinity: remove or repair that row")
     # Adding zero turns -0.0 into 0.0, so that equal vectors have equal bytes.
-    return np.ascontiguousarray(array, dtype=np.float32) + np.float32(0.0)
+    return np.ascontiguousarray(array, dtype=np.float32) + _ZERO
 
 
 def positive(value: Any, name: str) -> int:

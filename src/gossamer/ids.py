@@ -39,6 +39,8 @@ class IdMap:
         """The document number of an id."""
         id = id.item() if isinstance(id, np.generic) else id
         try:
+            if isinstance(id, bool | float):  # True and 1.0 are keys of 1 to a dict
+                raise KeyError(id)
             return self._number_of[id]
         except (KeyError, TypeError):
             raise UnknownIdError(f"id {id!r} is not in the index, which holds {len(self)} documents") from None
@@ -82,11 +84,10 @@ class IdMap:
 
     def of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The ids of document numbers, in the same shape; -1 stays -1."""
-        flat = [self._id_of[number] if number >= 0 else -1 for number in numbers.ravel().tolist()]
-        kind = object if self.kind is str else np.int64
-        out = np.empty(len(flat), kind)
-        out[:] = flat
-        return out.reshape(numbers.shape)
+        id_of = self._id_of
+        out = np.empty(numbers.shape, object if self.kind is str else np.int64)
+        out.ravel()[:] = [id_of[number] if number >= 0 else -1 for number in numbers.ravel().tolist()]
+        return out
 
     def renumbered(self, order: npt.NDArray[np.int64]) -> IdMap:
         """The same ids for documents that were numbered anew: `order[i]` is the old number of the new i."""
@@ -133,11 +134,13 @@ def _as_id(id: Any) -> DocId:
     if isinstance(id, str):
         if not id:
             raise InputError("an id is empty: give every document an id of at least one character")
+        if any("\ud800" <= character <= "\udfff" for character in id):
+            raise InputError(f"id {id!r} holds half a character (a lone surrogate) and cannot be stored: repair it")
         return id
     if isinstance(id, int) and not isinstance(id, bool):
-        if not 0 <= id < 2**63:
+        if not 0 <= id < 2**62:
             raise InputError(
-                f"id {id} is out of range: whole numbers from 0 to 2**63 - 1 (-1 marks the end of results)"
+                f"id {id} is out of range: whole numbers from 0 to 2**62 - 1 (-1 marks the end of results)"
             )
         return id
     raise DtypeError(f"ids are int or str, got {type(id).__name__}: {id!r}")

@@ -18,21 +18,11 @@ class ReadWriteLock:
         self._readers = 0
         self._writing = False
         self._waiting_writers = 0
+        self._reading = _Reading(self)
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> _Reading:
         """Hold off writers."""
-        with self._changed:
-            while self._writing or self._waiting_writers:
-                self._changed.wait()
-            self._readers += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._readers -= 1
-                if not self._readers:
-                    self._changed.notify_all()
+        return self._reading
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -51,3 +41,24 @@ class ReadWriteLock:
             with self._changed:
                 self._writing = False
                 self._changed.notify_all()
+
+
+class _Reading:
+    """A context manager without state of its own, so that one serves all readers: every search enters it."""
+
+    def __init__(self, lock: ReadWriteLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        lock = self._lock
+        with lock._changed:
+            while lock._writing or lock._waiting_writers:
+                lock._changed.wait()
+            lock._readers += 1
+
+    def __exit__(self, *error: object) -> None:
+        lock = self._lock
+        with lock._changed:
+            lock._readers -= 1
+            if not lock._readers:
+                lock._changed.notify_all()

@@ -16,6 +16,7 @@ from gossamer.bundle import Bundle, fold, read_bundle, write_bundle
 from gossamer.checks import Floats, as_vectors, one_of, positive
 from gossamer.errors import ClosedError, CorruptError, DimensionError, StateError
 from gossamer.ids import IdMap
+from gossamer.interrupts import uninterrupted
 from gossamer.locks import ReadWriteLock
 from gossamer.presets import PRESETS
 from gossamer.rank.density import log_p
@@ -75,7 +76,8 @@ class VectorIndex:
         chosen = PRESETS[preset]
         self._dim = positive(dim, "dim")
         self._preset = preset
-        self._acuity: float | Literal["auto"] = chosen.acuity if acuity is None else acuity
+        wanted = chosen.acuity if acuity is None else acuity
+        self._acuity: float | Literal["auto"] = wanted if isinstance(wanted, str) else float(wanted)
         self._context = as_context(chosen.context if context is None else context)
         given = chosen.whitener() if whitener == "preset" else whitener
         fitted = hasattr(given, "components_")
@@ -91,7 +93,7 @@ class VectorIndex:
         self._raw: dict[int, Floats] | None = {}  # by document, while the fit is still to come
         self._sized_for = 0  # documents when the acuity was last chosen
         self._refined_for = 0  # documents when all were last sorted in again
-        self._tree = self._new_tree(np.zeros((0, self._dim), np.float32))
+        self._tree = self._new_tree(self._project(np.zeros((0, self._dim), np.float32)))
         self._path_sum = PathSum()
         self._guide = Guide(links=self._links)
         self._lock = ReadWriteLock()
@@ -125,7 +127,7 @@ class VectorIndex:
         several = [ids] if isinstance(ids, int | str | np.integer) else list(ids)
         with self._writer():
             numbers = {id: self._ids.number(id) for id in several}
-            with self._lock.writing():
+            with self._lock.writing(), uninterrupted():
                 self._drop(list(numbers))
 
     def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
@@ -166,18 +168,21 @@ class VectorIndex:
             except BaseException:
                 self._roll_back(before)
                 raise
-            self._drop(replaced)
-            self._ids.assign(ids, numbers)
-            if self._raw is not None:
-                self._raw.update(zip(numbers.tolist(), E, strict=True))
+            with uninterrupted():
+                self._drop(replaced)
+                self._ids.assign(ids, numbers)
+                if self._raw is not None:
+                    self._raw.update(zip(numbers.tolist(), E, strict=True))
 
     def _should_refine(self, size: int) -> bool:
         return self._refine == "auto" and size >= self._enough and size >= 2 * self._refined_for
 
     def _drop(self, ids: list[DocId]) -> None:
+        if not ids:
+            return
         numbers = [self._ids.number(id) for id in ids]
         arrays = self._tree.arrays
-        rows = arrays.row[arrays.leaf[numbers]] if numbers else np.zeros(0, np.int32)
+        rows = arrays.row[arrays.leaf[numbers]]
         self._tree.remove(numbers)
         self._guide.forget(self._tree.arrays, rows)
         self._ids.forget(ids)
@@ -394,8 +399,8 @@ class VectorIndex:
         """Write the index into the folder `path`; an index that is there is replaced in one step."""
         with self._lock.reading():
             self._check_open()
-            bundle = self.to_bundle()
-        write_bundle(path, "vectors", bundle)
+            # The bundle holds views of the arrays, so changes wait until it is written.
+            write_bundle(path, "vectors", self.to_bundle())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -419,7 +424,7 @@ class VectorIndex:
             "refine": self._refine,
             "sized_for": self._sized_for,
             "refined_for": self._refined_for,
-            "to_be_fitted": None if self._to_fit is None else self._to_fit.get_params(),
+            "to_be_fitted": None if self._to_fit is None else _plain(self._to_fit.get_params()),
         }
         return fold(parts, params, arrays)
 
@@ -452,9 +457,16 @@ class VectorIndex:
         return index
 
 
+def _plain(params: dict[str, Any]) -> dict[str, Any]:
+    """Settings as JSON can hold them."""
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
+
+
 def _order_ties_by_id(ids: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> None:
     """Documents with equal scores stand in order of arrival; put them in order of their ids."""
     tied = scores[:, 1:] == scores[:, :-1]
+    if not tied.any():
+        return
     for row in np.flatnonzero(tied.any(axis=1)):
         order = np.lexsort((_sort_keys(ids[row]), -scores[row]))
         ids[row] = ids[row][order]

@@ -183,7 +183,8 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         from gossamer.projection import project
 
-        return project(X, self.mean_, self.components_.T, bool(self.sphere))
+        # On a sphere of one dimension there are two points.
+        return project(X, self.mean_, self.components_.T, bool(self.sphere) and self.n_components_ > 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted whitener into the folder `path`. Names of a DataFrame's columns are not kept."""

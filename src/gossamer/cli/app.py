@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 import gossamer
-from gossamer.cli.demo import demo
+from gossamer.cli import delete, demo, explain, index, info, models, refine, search, tree
+from gossamer.cli.command import examples
 
-app = typer.Typer(help="Hierarchical semantic retrieval with Cobweb.", no_args_is_help=True, add_completion=True)
+app = typer.Typer(
+    help="Hierarchical semantic retrieval with Cobweb.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples("gossamer demo", "gossamer index notes/ --to notes.gsm"),
+)
 
 
 def _version(wanted: bool) -> None:
@@ -24,7 +34,18 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Hierarchical semantic retrieval with Cobweb."""
+    """Hierarchical semantic retrieval with Cobweb: every answer shows the path of concepts that led to it."""
 
 
-app.command()(demo)
+app.command(epilog=demo.EXAMPLES)(demo.demo)
+app.command(epilog=index.EXAMPLES)(index.index)
+app.command(epilog=search.EXAMPLES)(search.search)
+app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(epilog=tree.EXAMPLES)(tree.tree)
+app.command(epilog=info.EXAMPLES)(info.info)
+app.command(epilog=delete.EXAMPLES)(delete.delete)
+app.command(epilog=refine.EXAMPLES)(refine.refine)
+app.add_typer(models.app, name="models")
+
+if find_spec("gossamer.cli.bench"):  # not in every install: it measures, and needs what it measures against
+    app.add_typer(import_module("gossamer.cli.bench").bench, name="bench")

@@ -1,41 +1,151 @@
-"""`gossamer demo`: the main job on data that every machine has."""
+"""`gossamer demo`: the main job on documents that every machine has."""
 
 from __future__ import annotations
 
-import numpy as np
-from rich.console import Console
-from rich.table import Table
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.command import command, examples, sentence
+from gossamer.cli.opening import prepare_encoder
+from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
+from gossamer.cli.screen import Screen
+from gossamer.cli.search import as_json, show_hits
+from gossamer.errors import MissingExtraError, ModelUnavailableError
+
+if TYPE_CHECKING:
+    from gossamer.cli.stdlib import Docstring
+    from gossamer.index import Index
+    from gossamer.results import IndexInfo
+
+EXAMPLES = examples("gossamer demo", "gossamer demo --to /tmp/stdlib.gsm --encoder lsa --limit 1000")
+
+QUESTIONS = (
+    "run a command and capture its output",
+    "walk through a directory tree",
+    "parse command line arguments",
+    "measure how long something takes",
+    "compress a file",
+)
 
 
-def demo(documents: int = 20_000, dim: int = 96) -> None:
-    """Index vectors made for the purpose, search them, and show the path of an answer.
+@command
+def demo(
+    to: Annotated[
+        Path, typer.Option(metavar="INDEX", help="Where the index goes.", autocompletion=complete_index)
+    ] = Path("stdlib.gsm"),
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="minilm (default), lsa, st:MODEL, hf:MODEL.", autocompletion=complete_encoder),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Documents to take, at most.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question.")] = 3,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Index the docstrings of Python's standard library, and ask it five questions.
 
-    Examples:
-
-        gossamer demo
-
-        gossamer demo --documents 100000
+    A second run uses the index of the first one.
     """
-    from gossamer import VectorIndex
+    screen = Screen(json=json, quiet=quiet)
+    start = time.perf_counter()
+    ix, built = _index(to, encoder, limit, screen)
+    with ix:
+        about = ix.info()
+        prepare_encoder(about.encoder, screen)
+        if not screen.json:
+            _introduce(about, time.perf_counter() - start if built else None, screen)
+        answers = [_ask(ix, question, k, screen) for question in QUESTIONS]
+    if screen.json:
+        about_it = {"index": str(to), "built": built, "documents": about.documents, "encoder": about.encoder}
+        screen.emit({**about_it, "seconds": round(time.perf_counter() - start, 3), "answers": answers})
+    else:
+        _what_next(to, screen)
 
-    console = Console()
-    rng = np.random.default_rng(0)
-    themes = rng.normal(size=(12, dim)) * 1.5
-    topics = themes[rng.integers(0, 12, 150)] + rng.normal(size=(150, dim))
-    X = topics[rng.integers(0, 150, documents)] + rng.normal(size=(documents, dim)) * 0.6
-    with console.status(f"indexing {documents:,} vectors of {dim} dimensions"):
-        index = VectorIndex(dim)
-        index.add(X)
-    stats = index.tree.stats()
-    console.print(f"{stats.documents:,} documents, {stats.nodes:,} nodes, depth {stats.depth}, widest {stats.widest}")
 
-    query = X[7] + rng.normal(size=dim) * 0.2
-    found = index.search(query, k=3)
-    console.print(f"the three nearest to a disturbed copy of document 7: {found.ids[0].tolist()}")
-    why = index.explain(query, found.ids[0].tolist()[0])
-    table = Table(title=f"why document {why.id}: the gains add up to its score, {why.score:.1f}")
-    for column in ("concept", "documents", "log p", "gain"):
-        table.add_column(column, justify="right")
-    for step in why.path:
-        table.add_row(str(step.node), f"{step.count:,}", f"{step.log_p:.1f}", f"{step.gain:+.1f}")
-    console.print(table)
+def _index(to: Path, encoder: str | None, limit: int | None, screen: Screen) -> tuple[Index, bool]:
+    """The index, and whether it was built now. All documents go in at once: an earlier run left all or none."""
+    with screen.working("starting"):
+        from gossamer.index import Index
+    if to.exists():
+        ix = Index.open(to, encoder, mode="r")
+        if len(ix):
+            return ix, False
+        ix.close()
+    name = encoder if to.exists() else _encoder(encoder, screen)
+    documents = _read(limit, screen)
+    ix = Index.open(to, name) if to.exists() else Index.create(to, name or "minilm")
+    try:
+        _add(ix, documents, screen)
+    except BaseException:
+        ix.close()
+        raise
+    return ix, True
+
+
+def _read(limit: int | None, screen: Screen) -> list[Docstring]:
+    from gossamer.cli.stdlib import collect, evenly
+
+    screen.say(f"reading the docstrings of Python {sys.version_info.major}.{sys.version_info.minor}")
+    with screen.bar("reading", "files") as bar:
+        documents = evenly(collect(bar), limit)
+    screen.say(f"indexing {len(documents):,} of them")
+    return documents
+
+
+def _introduce(about: IndexInfo, seconds: float | None, screen: Screen) -> None:
+    done = "there already; remove it to start anew" if seconds is None else f"made in {seconds:.0f} s"
+    shape = f"{about.documents:,} documents, {about.concepts:,} concepts, encoder {about.encoder}"
+    screen.show(f"{about.path} ({done})", shape)
+
+
+def _encoder(wanted: str | None, screen: Screen) -> str:
+    """The encoder asked for; without a wish minilm, or where its files cannot be had, lsa."""
+    try:
+        prepare_encoder(wanted or "minilm", screen)
+    except (ModelUnavailableError, MissingExtraError) as error:
+        if wanted is not None:
+            raise
+        screen.say(
+            f"{sentence(error)}\nGoing on with lsa, which learns from the documents alone and answers less well."
+        )
+        return "lsa"
+    return wanted or "minilm"
+
+
+def _add(ix: Index, documents: list[Docstring], screen: Screen) -> None:
+    with screen.bar("encoding", "documents", then="growing the tree; slower the very first time") as bar:
+        ix.add(
+            [document.text for document in documents],
+            [document.id for document in documents],
+            [document.metadata for document in documents],
+            progress=bar,
+        )
+
+
+def _ask(ix: Index, question: str, k: int, screen: Screen) -> dict[str, Any]:
+    start = time.perf_counter()
+    hits = ix.search(question, k)
+    answer = as_json(question, hits, time.perf_counter() - start)
+    if not screen.json:
+        from rich.text import Text
+
+        screen.show("", Text(f"“{question}”", style="bold"))
+        show_hits(screen, question, hits)
+    return answer
+
+
+def _what_next(to: Path, screen: Screen) -> None:
+    index = shlex.quote(str(to))
+    screen.show("", "Next:")
+    for line in (
+        f'gossamer search {index} "sort a list" --interactive',
+        f'gossamer explain {index} "{QUESTIONS[0]}" subprocess.run',
+        f"gossamer tree {index}",
+        "gossamer index YOUR_FILES --to yours.gsm",
+    ):
+        screen.out.print(f"  {line}", soft_wrap=not screen.out.is_terminal)

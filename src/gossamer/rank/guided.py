@@ -34,6 +34,9 @@ _WIDTH: Final = 96
 _STALE: Final = 0.75
 """When so many documents, by the size then, came or went since all links were made, they are made anew."""
 
+_THINNED: Final = 0.25
+"""When so many of them went, already: removal tears holes that repair does not fully close."""
+
 _SMALL: Final = 1024
 """Up to so many leaves everything is scored: that is as fast."""
 
@@ -66,6 +69,7 @@ class Guide:
         self._g: Guides | None = None
         self._sized_for = 0  # leaves when codes were put on their grid and links last made anew
         self._stirred = 0  # documents that came or went since
+        self._removed = 0  # those of them that went
         self._frontier_at = 0  # Meta.CHANGES when the frontier was chosen
         self._calibrated_for = 0
         self._recalls: Doubles = np.zeros(0)  # by step of the ladder
@@ -88,10 +92,11 @@ class Guide:
             self._make_anew(t)
         else:
             g = self._grown(t)
-            new = encode_new(t, g.codes, t.leaf[documents])
+            encode_new(t, g.codes, t.leaf[documents])
             self._g = g = self._with_frontier(t, g)
-            if self.linked and len(new):
-                self._link(t, g, new)
+            if self.linked:
+                rows = np.unique(t.row[t.leaf[documents]])
+                self._link(t, g, rows[g.links.degree[rows] == 0])
         if leaves >= 1.5 * self._calibrated_for:
             self._calibrate(t)
 
@@ -99,14 +104,25 @@ class Guide:
         """Take out leaves: `rows` are those of documents that were just removed; some may still hold others."""
         if self._g is None:
             return
+        self._removed += len(rows)
         self._stirred += len(rows)
-        gone = np.unique(rows[~np.isfinite(t.norm[rows])])
-        codes, links = self._g.codes, self._g.links
-        codes.leaf_norm[gone] = np.inf
+        if int(t.meta[Meta.LEAVES]) <= _SMALL:
+            self._g = None
+        elif self._removed >= _THINNED * self._sized_for:
+            self._make_anew(t)
+            self._calibrate(t)
+        else:
+            self._take_out(t, self._g, np.unique(rows[~np.isfinite(t.norm[rows])]).astype(np.int32))
+
+    def _take_out(self, t: TreeArrays, g: Guides, gone: Ints) -> None:
+        g.codes.leaf_norm[gone] = np.inf
         if self.linked:
-            drop_leaves(links, codes, gone.astype(np.int32))
-        encode_all(t, codes)
-        self._g = self._with_frontier(t, self._g)
+            drop_leaves(g.links, g.codes, gone)
+        encode_all(t, g.codes)
+        # A concept whose door is gone is not entered until the frontier is chosen anew.
+        g.frontier.norms[np.isin(g.frontier.doors, gone)] = np.inf
+        closed = not np.isfinite(g.frontier.norms).any()
+        self._g = self._with_frontier(t, g, at_once=closed)
 
     def follow(self, t: TreeArrays) -> None:
         """Bring everything up to date after the tree was rearranged; leaves keep their rows, so links hold."""
@@ -122,7 +138,7 @@ class Guide:
         encode_all(t, codes)
         links = links_for(empty_links(), len(t.vectors)) if self.linked else empty_links()
         self._g = Guides(codes, links, choose_frontier(t, codes))
-        self._sized_for, self._stirred = int(t.meta[Meta.LEAVES]), 0
+        self._sized_for, self._stirred, self._removed = int(t.meta[Meta.LEAVES]), 0, 0
         self._frontier_at = int(t.meta[Meta.CHANGES])
         if not self.linked:
             return
@@ -151,9 +167,9 @@ class Guide:
         links = links_for(self._g.links, len(t.vectors)) if self.linked else self._g.links
         return self._g._replace(codes=codes, links=links)
 
-    def _with_frontier(self, t: TreeArrays, g: Guides) -> Guides:
+    def _with_frontier(self, t: TreeArrays, g: Guides, *, at_once: bool = False) -> Guides:
         """A frontier chosen anew if a quarter of the documents came or went since the last."""
-        if t.meta[Meta.ROOT] == NONE or t.meta[Meta.CHANGES] - self._frontier_at < t.meta[Meta.LEAVES] // 4:
+        if not at_once and t.meta[Meta.CHANGES] - self._frontier_at < t.meta[Meta.LEAVES] // 4:
             return g
         self._frontier_at = int(t.meta[Meta.CHANGES])
         return g._replace(frontier=choose_frontier(t, g.codes))
@@ -182,13 +198,19 @@ class Guide:
         in_threads(work, len(Q))
         return ranked
 
-    def effort(self, k: int, budget: int | None, recall: float) -> Effort:
-        """What to spend for a budget of nodes, or else for a share of the true answers."""
+    def effort(self, k: int, budget: int | None, recall: float) -> Effort | None:
+        """What to spend for a budget of nodes, or else for a share of the true answers.
+
+        None where calibration never saw that share: such data (tight clusters far apart, two dimensions) is better
+        searched exhaustively than badly.
+        """
         if budget is not None:
             return Effort(max(k, min(1024, budget // 4)) if self.linked else 2 * k, budget)
         wanted = recall + _MARGIN * (1.0 - recall)
         good = np.flatnonzero(self._recalls >= wanted)
-        step = int(good[0]) if len(good) else len(self._recalls) - 1
+        if not len(good):
+            return None
+        step = int(good[0])
         if self.linked:
             # The ladder was climbed with ten answers; more of them need room beside the ones a walk turns over.
             return Effort(_LADDER[step] + max(0, k - 10) * 5 // 4, _ANY)
@@ -231,6 +253,7 @@ class Guide:
             "links": self.linked,
             "sized_for": self._sized_for,
             "stirred": self._stirred,
+            "removed": self._removed,
             "calibrated_for": self._calibrated_for,
         }
         if self._g is None:
@@ -250,6 +273,7 @@ class Guide:
         """The guide that `to_bundle` described, for the tree it was of."""
         guide = cls(links=bundle.params["links"])
         guide._sized_for, guide._stirred = bundle.params["sized_for"], bundle.params["stirred"]
+        guide._removed = bundle.params["removed"]
         guide._calibrated_for = bundle.params["calibrated_for"]
         if "centre" in bundle.arrays:
             guide._recalls = bundle.arrays["recalls"]
@@ -263,27 +287,34 @@ class Guide:
         return guide
 
 
-def restricted(
-    guide: Guide, t: TreeArrays, Q: Floats, k: int, effort: Effort, context: float, documents: Longs
+def search_guided(
+    guide: Guide, t: TreeArrays, Q: Floats, k: int, effort: Effort | None, context: float, documents: Longs | None
 ) -> Ranked:
-    """Search among `documents` (ascending), by the cheaper of two ways, with k answers if there are so many.
+    """A guided search, among `documents` (ascending) if given, that always returns k answers if there are so many.
 
-    Scoring m documents costs in proportion to m; a walk that may keep only one in N/m of what it meets must go
-    N/m times as far. The two cross near m = √(64·N).
+    A walk may end early where links lead nowhere; such queries are answered exhaustively. For a restricted search
+    the cheaper of two ways is taken: scoring m documents costs in proportion to m, and a walk that may keep only one
+    in N/m of what it meets must go N/m times as far. The two cross near m = √(64·N).
     """
     leaves = int(t.meta[Meta.LEAVES])
-    few = len(documents) <= max(1000, math.isqrt(64 * leaves))
-    if few or not guide.ready(t):
-        return rank_listed(t, Q, documents, k, mean=False, context=context)
-    stretch = leaves / len(documents)
-    wider = Effort(min(leaves, int(effort.width * stretch) + k), _ANY if effort.most == _ANY else effort.most)
-    ranked = guide.search(t, Q, k, wider, context, documents)
-    short = np.flatnonzero((ranked.documents == NONE).any(axis=1))
-    if len(short) and len(documents) > 0:
-        full = rank_listed(t, Q[short], documents, k, mean=False, context=context)
-        for mine, theirs in zip(ranked, full, strict=True):
+    few = documents is not None and len(documents) <= max(1000, math.isqrt(64 * leaves))
+    if effort is None or few or not guide.ready(t):
+        return _exhaustive(t, Q, k, context, documents)
+    if documents is not None:
+        effort = effort._replace(width=min(leaves, int(effort.width * leaves / len(documents)) + k))
+    ranked = guide.search(t, Q, k, effort, context, documents)
+    most = min(k, int(t.meta[Meta.DOCUMENTS]) if documents is None else len(documents))
+    short = np.flatnonzero(ranked.documents[:, most - 1] == NONE)
+    if len(short) and effort.most == _ANY:  # a budget may run out before k are found
+        for mine, theirs in zip(ranked, _exhaustive(t, Q[short], k, context, documents), strict=True):
             mine[short] = theirs
     return ranked
+
+
+def _exhaustive(t: TreeArrays, Q: Floats, k: int, context: float, documents: Longs | None) -> Ranked:
+    if documents is None:
+        return PathSum().search(t, Q, k, "sum", context)
+    return rank_listed(t, Q, documents, k, mean=False, context=context)
 
 
 def _flags(t: TreeArrays, documents: Longs | None) -> tuple[Flags, Flags]:

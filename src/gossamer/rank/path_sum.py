@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from gossamer.jit import kernel
 from gossamer.rank.density import path_score
+from gossamer.rank.listed import rank_listed
 from gossamer.rank.selection import EVERYTHING, Ranked, fill, nothing, replace_worst
 from gossamer.rank.threads import in_threads
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Limit, Longs, Meta, TreeArrays
@@ -80,6 +81,9 @@ class PathSum:
                 self._refresh(t)
             at_once = max(8, min(_QUERIES, _FLOATS // (len(self._above.order) + 1)))
             ranked.visited[:] = t.meta[Meta.NODES]
+        if not self._fits_float32(t, Q, aggregate, context):
+            alive = np.flatnonzero(t.leaf[: t.meta[Meta.NEXT_DOCUMENT]] != NONE)
+            return rank_listed(t, Q, alive, k, mean=aggregate == "mean", context=context)
         for start in range(0, len(Q), at_once):
             stop = start + at_once
             self._search_some(t, Q[start:stop], k, aggregate, context, ranked.rows(start, stop))
@@ -155,6 +159,12 @@ class PathSum:
         above = above._replace(order=nodes[t.n_children[nodes] > 0])
         _weigh(t, above, self._seen)
         self._above, self._seen = above, int(t.meta[Meta.CHANGES])
+
+    def _fits_float32(self, t: TreeArrays, Q: Floats, aggregate: Aggregate, context: float) -> bool:
+        """Whether no intermediate number of the first step can leave float32's range, at either end."""
+        acuity = float(t.limits[Limit.ACUITY])
+        largest = float(self._rounding_error(t, Q, aggregate, context).max(initial=0.0)) * 1e8
+        return 1e-30 < acuity < 1e30 and largest < 1e36
 
     def _rounding_error(self, t: TreeArrays, Q: Floats, aggregate: Aggregate, context: float) -> Doubles:
         """How far a float32 score may be off: `_SURE`·√n·u times the size of the terms that were added up."""

@@ -10,7 +10,7 @@ import numpy as np
 from gossamer.checks import one_of, positive
 from gossamer.errors import ParameterError
 from gossamer.rank.best_first import best_first
-from gossamer.rank.guided import Guide, restricted
+from gossamer.rank.guided import Guide, search_guided
 from gossamer.rank.listed import rank_listed
 from gossamer.rank.path_sum import Aggregate, PathSum
 from gossamer.rank.selection import Ranked
@@ -26,6 +26,7 @@ _USES: Final = {
 """Which parameters each method uses: none is taken in silence by a method that does not."""
 
 _RECALL: Final = 0.98
+_MOST: Final = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Request:
     ) -> Request:
         """The request, or the error that says what is wrong with it. `own` is the context of the index."""
         k = positive(k, "k")
+        if k > _MOST:
+            raise ParameterError(f"k is {k}, and a search returns at most {_MOST:,} documents: ask for fewer")
         one_of(method, "method", tuple(_USES))
         given |= {"budget": budget, "recall": recall, "aggregate": aggregate, "context": context}
         for name, value in given.items():
@@ -76,11 +79,9 @@ class Request:
         if self.method == "best-first":
             return best_first(t, X, self.k, self.budget)
         if self.method == "guided" and self.recall < 1.0:
-            if documents is not None:
-                effort = guide.effort(self.k, self.budget, self.recall)
-                return restricted(guide, t, X, self.k, effort, self.context, documents)
-            if guide.ready(t):
-                return guide.search(t, X, self.k, guide.effort(self.k, self.budget, self.recall), self.context)
+            effort = guide.effort(self.k, self.budget, self.recall)
+            if effort is not None and (documents is not None or guide.ready(t)):
+                return search_guided(guide, t, X, self.k, effort, self.context, documents)
         if documents is not None:
             return rank_listed(t, X, documents, self.k, mean=self.aggregate == "mean", context=self.context)
         return path_sum.search(t, X, self.k, self.aggregate, self.context)

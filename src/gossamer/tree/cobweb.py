@@ -14,6 +14,7 @@ import numpy.typing as npt
 from gossamer.bundle import Bundle, read_bundle, write_bundle
 from gossamer.checks import as_vectors, positive
 from gossamer.errors import CorruptError, DimensionError, InvariantError, ParameterError, UnknownIdError
+from gossamer.interrupts import uninterrupted
 from gossamer.results import Refinement, TreeStats
 from gossamer.tree import inspect
 from gossamer.tree.arrays import NONE, Limit, Longs, Meta, TreeArrays, empty_arrays, used, with_room
@@ -78,7 +79,8 @@ class CobwebTree:
         first = self.next_document
         for start in range(0, len(X), _CHUNK):
             chunk = X[start : start + _CHUNK]
-            self._insert_chunk(chunk)
+            with uninterrupted():
+                self._insert_chunk(chunk)
             if progress is not None:
                 progress(start + len(chunk), len(X))
         return np.arange(first, first + len(X), dtype=np.int64)
@@ -104,7 +106,8 @@ class CobwebTree:
         gone = np.array([self._known_document(document) for document in numbers], np.int64)
         if len(np.unique(gone)) < len(gone):
             raise UnknownIdError("the same document is named twice: each can be removed once")
-        remove_documents(self._t, gone)
+        with uninterrupted():
+            remove_documents(self._t, gone)
 
     def refine(
         self, passes: int = 1, *, seed: int = 0, progress: Callable[[int, int], None] | None = None
@@ -122,14 +125,18 @@ class CobwebTree:
             order = np.random.default_rng([seed, number]).permutation(alive)
             for start in range(0, len(order), _CHUNK):
                 chunk = order[start : start + _CHUNK]
-                done, node = 0, NONE
-                while done < len(chunk):
-                    self._make_room(64)
-                    done, node = redistribute(self._t, chunk, done, node)
+                with uninterrupted():
+                    self._redistribute_chunk(chunk)
                 finished += len(chunk)
                 if progress is not None:
                     progress(finished, total)
         return Refinement(passes, before, total_utility(self._t))
+
+    def _redistribute_chunk(self, documents: Longs) -> None:
+        done, node = 0, NONE
+        while done < len(documents):
+            self._make_room(64)
+            done, node = redistribute(self._t, documents, done, node)
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -125,26 +125,17 @@ def encode_inner(t: TreeArrays, codes: Codes, node: int) -> None:
     codes.reach[row] = _REACH * math.sqrt(2.0 * math.log(t.size[node]))
 
 
-def encode_new(t: TreeArrays, codes: Codes, leaves: Ints) -> Ints:
-    """Take in leaves that were just inserted into, and their ancestors; returns the rows that are new."""
-    new = np.empty(len(leaves), np.int32)
-    return new[: _encode_new(t, codes, leaves, new)]
-
-
 @kernel
-def _encode_new(t: TreeArrays, codes: Codes, leaves: Ints, new: Ints) -> int:
-    n = 0
+def encode_new(t: TreeArrays, codes: Codes, leaves: Ints) -> None:
+    """Take in leaves that were just inserted into, and their ancestors."""
     for i in range(leaves.shape[0]):
         row = t.row[leaves[i]]
         if codes.leaf_norm[row] == np.inf:
             encode_leaf(t, codes, row)
-            new[n] = row
-            n += 1
         node = t.parent[leaves[i]]
         while node != NONE:
             encode_inner(t, codes, node)
             node = t.parent[node]
-    return n
 
 
 @kernel

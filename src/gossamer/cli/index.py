@@ -1,0 +1,184 @@
+"""`gossamer index`: files and folders into an index."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gossamer.cli.command import INTERRUPTED, command, examples
+from gossamer.cli.ingest import Ingest, Pace, Tally, batches
+from gossamer.cli.opening import opened, prepare_encoder
+from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
+from gossamer.cli.screen import Screen
+from gossamer.cli.wording import documents
+from gossamer.errors import ParameterError
+
+if TYPE_CHECKING:
+    from gossamer.readers import Reading
+
+EXAMPLES = examples(
+    "gossamer index notes/ --to notes.gsm",
+    "gossamer index news.jsonl --to news.gsm --text-field body --id-field url",
+    "zcat corpus.jsonl.gz | gossamer index - --to corpus.gsm --encoder lsa",
+)
+
+
+class OnError(StrEnum):
+    """What to do about a line or file that cannot be read."""
+
+    RAISE = "raise"
+    SKIP = "skip"
+
+
+_FITTED = 20_000
+"""Documents at a time: an encoder that learns from the corpus learns again as the corpus grows: better all at once."""
+
+
+@command
+def index(
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="PATHS", help="Files and folders (.txt .md .json .jsonl .csv .tsv .parquet), or -."),
+    ],
+    to: Annotated[
+        Path, typer.Option(metavar="INDEX", help="The index: made if it is not there.", autocompletion=complete_index)
+    ],
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="What makes vectors of texts: minilm (default), lsa, st:MODEL, hf:MODEL.",
+            autocompletion=complete_encoder,
+        ),
+    ] = None,
+    text_field: Annotated[str | None, typer.Option(help="The field with the text, in tables and JSON.")] = None,
+    id_field: Annotated[str | None, typer.Option(help="The field with the id, in tables and JSON.")] = None,
+    glob: Annotated[
+        list[str] | None, typer.Option(help="Which files of folders, as in .gitignore: '*.md'. Can be repeated.")
+    ] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Text files hold one document a line.")] = False,
+    on_error: Annotated[OnError, typer.Option(help="What to do about what cannot be read.")] = OnError.RAISE,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that PATHS no longer hold.")] = False,
+    batch: Annotated[int | None, typer.Option(min=1, help="Documents at a time (about five seconds of work).")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Split longer texts into passages (200); 0 never splits.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Put files and folders into an index, and keep it up to date with them.
+
+    Run it again to add only what is new or changed. It can be stopped at any time with Ctrl-C: what is in stays in.
+    """
+    from gossamer.readers import read
+
+    screen = Screen(json=json, quiet=quiet)
+    reading = read(
+        paths, text_field=text_field, id_field=id_field, glob=_patterns(glob), lines=lines, on_error=on_error.value
+    )
+    start, tally = time.perf_counter(), Tally()
+    made = _make_sure_of(to, encoder, max_tokens, screen)
+    with opened(to, screen, "w", encoder) as ix:
+        if not made:
+            prepare_encoder(ix.info().encoder, screen)
+        pace = Pace(batch or (_FITTED if ix.info().encoder.startswith("lsa") else None))
+        stopped = _run(Ingest(ix, tally, on_error=on_error.value), reading, pace, prune, screen)
+        held = len(ix)
+    summary = _summary(to, tally, reading, time.perf_counter() - start, held, stopped)
+    _tell(screen, summary)
+    if not tally.seen and not stopped:
+        screen.say("no documents were found: check the paths, or choose files with --glob")
+    if stopped:
+        screen.say(f"stopped: {documents(held)} in {to}; run the same command again to go on")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _patterns(glob: Sequence[str] | None) -> list[str]:
+    """Which files of a folder to read: those asked for, or all known kinds; never those of an index in there."""
+    return [*(glob or _known_kinds()), "!*.gsm/"]
+
+
+def _known_kinds() -> list[str]:
+    from gossamer.readers import FORMATS
+
+    kinds = [
+        "".join(f"[{letter}{letter.upper()}]" if letter.isalpha() else letter for letter in kind) for kind in FORMATS
+    ]
+    return [f"*{kind}{packed}" for kind in kinds for packed in ("", ".[gG][zZ]")]
+
+
+def _make_sure_of(path: Path, encoder: str | None, max_tokens: int | None, screen: Screen) -> bool:
+    """Make the index if there is none; returns whether that was so."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if max_tokens is not None:
+            raise ParameterError(f"--max-tokens is chosen when an index is made, and {path} exists: leave it out")
+        return False
+    name = encoder or "minilm"
+    prepare_encoder(name, screen)
+    with screen.working(f"making {path.name}"):
+        from gossamer.index import Index
+
+        Index.create(path, name, **_splitting(max_tokens)).close()
+    return True
+
+
+def _splitting(max_tokens: int | None) -> dict[str, Any]:
+    return {} if max_tokens is None else {"max_tokens": max_tokens or None}
+
+
+def _run(ingest: Ingest, reading: Reading, pace: Pace, prune: bool, screen: Screen) -> bool:
+    """All batches, and pruning after them; returns whether it was stopped."""
+    try:
+        with screen.bar("indexing", "documents") as bar:
+            bar(0, None)
+            for batch in batches(reading, pace):
+                ingest.add(batch, partial(bar, total=_expected(reading)))
+        if prune and reading.broken:
+            screen.say(f"nothing was pruned, since {reading.broken:,} inputs could not be read")
+        elif prune:
+            with screen.working("pruning"):
+                ingest.prune()
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _expected(reading: Reading) -> float | None:
+    """How many documents there will be, by the bytes read so far; unknown for standard input."""
+    if not reading.bytes_total or not reading.bytes_done:
+        return None
+    return reading.records * reading.bytes_total / reading.bytes_done
+
+
+def _summary(to: Path, tally: Tally, reading: Reading, seconds: float, documents: int, stopped: bool) -> dict[str, Any]:
+    return {
+        "index": str(to),
+        "documents": documents,
+        **asdict(tally),
+        "skipped": reading.skipped,
+        "empty": reading.empty,
+        "broken": reading.broken,
+        "binary": reading.binary,
+        "seconds": round(seconds, 3),
+        "documents_per_second": round(tally.seen / max(seconds, 1e-9), 1),
+        "stopped": stopped,
+    }
+
+
+def _tell(screen: Screen, summary: dict[str, Any]) -> None:
+    if screen.json:
+        screen.emit(summary)
+        return
+    parts = [f"{summary[name]:,} {name}" for name in ("added", "replaced", "unchanged")]
+    parts += [f"{summary[name]:,} {name}" for name in ("repeated", "pruned", "skipped") if summary[name]]
+    rate = summary["documents_per_second"]
+    screen.show(
+        f"{summary['index']}: {documents(summary['documents'])}",
+        f"{', '.join(parts)} in {summary['seconds']:.1f} s ({rate:,.0f} documents/s)",
+    )

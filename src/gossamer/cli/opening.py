@@ -1,0 +1,41 @@
+"""Indices and model files, opened with words for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from gossamer.cli.screen import Screen
+from gossamer.errors import MissingExtraError, NotAnIndexError
+
+if TYPE_CHECKING:
+    from gossamer.index import Index
+
+
+@contextmanager
+def opened(path: Path, screen: Screen, mode: Literal["r", "w"] = "r", encoder: str | None = None) -> Iterator[Index]:
+    """The index at `path`, closed at the end."""
+    if not path.exists():
+        raise NotAnIndexError(f"there is no index at {path}: make one with: gossamer index FILES --to {path}")
+    with screen.working(f"opening {path.name}"):
+        from gossamer.index import Index
+
+        ix = Index.open(path, encoder, mode=mode)
+    with ix:
+        yield ix
+
+
+def prepare_encoder(name: str, screen: Screen) -> None:
+    """Have the files of an encoder at hand before they are needed, with a progress bar if they must be fetched."""
+    from gossamer.encoders.models import MODELS, pull
+
+    base = name.strip().partition("?")[0]
+    if base not in MODELS:
+        return
+    if not (find_spec("onnxruntime") and find_spec("tokenizers")):
+        raise MissingExtraError(f"The encoder {base}", "onnx")
+    with screen.bar(f"fetching {base}", "bytes") as bar:
+        pull(base, progress=bar)

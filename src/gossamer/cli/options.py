@@ -1,0 +1,68 @@
+"""Options and arguments that several commands take."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from gossamer.results import Concept
+
+
+def complete_index(incomplete: str) -> list[str]:
+    """Indices, and folders on the way to one."""
+    folder, start = os.path.split(incomplete)
+    try:
+        with os.scandir(folder or ".") as entries:
+            names = sorted(entry.name for entry in entries if entry.is_dir() and entry.name.startswith(start))
+    except OSError:
+        return []
+    visible = [name for name in names if not name.startswith(".") or start.startswith(".")]
+    return [os.path.join(folder, name if name.endswith(".gsm") else name + os.sep) for name in visible]
+
+
+def complete_encoder(incomplete: str) -> list[str]:
+    """Names of encoders."""
+    return [name for name in ("minilm", "lsa", "st:", "hf:") if name.startswith(incomplete)]
+
+
+IndexPath: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="INDEX", help="The index: a .gsm folder.", autocompletion=complete_index)
+]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notices.")]
+Where: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="JSON", help='Only documents whose metadata match, as {"year": {"$gte": 2020}}.')
+]
+Within: TypeAlias = Annotated[int | None, typer.Option(metavar="ID", help="Only below this concept (see tree).")]
+Hybrid: TypeAlias = Annotated[bool, typer.Option("--hybrid/--no-hybrid", help="Let shared words count too.")]
+Weight: TypeAlias = Annotated[float | None, typer.Option(min=0.0, help="How much shared words count (usually 0.15).")]
+
+
+def parse_where(text: str | None) -> dict[str, Any] | None:
+    """A filter as it was typed; what it means is for the index to judge."""
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"not valid JSON ({error})", param_hint="--where") from error
+    if not isinstance(value, dict):
+        raise typer.BadParameter('an object such as {"year": 2020} is needed', param_hint="--where")
+    return value
+
+
+def hybrid_weight(hybrid: bool, weight: float | None) -> bool | float:
+    """The two options as `Index.search` takes them."""
+    if weight is not None and not hybrid:
+        raise typer.BadParameter("--no-hybrid and --weight contradict each other: leave one out", param_hint="--weight")
+    return hybrid if weight is None else weight
+
+
+def concept_path(path: tuple[Concept, ...]) -> list[dict[str, Any]]:
+    """A path for machines: what is needed to go on from a concept, without the lists of children."""
+    return [{"id": step.id, "depth": step.depth, "size": step.size, "label": step.label} for step in path]

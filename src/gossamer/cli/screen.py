@@ -1,0 +1,148 @@
+"""Where a command speaks: answers on standard output, news and progress on standard error.
+
+With ``--json`` one JSON value is all that standard output gets.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress, TaskID
+
+
+class Screen:
+    """What one command prints to."""
+
+    def __init__(self, *, json: bool = False, quiet: bool = False) -> None:
+        self.json = json
+        self.quiet = quiet
+
+    @cached_property
+    def out(self) -> Console:
+        """Standard output, as wide as the terminal or COLUMNS."""
+        return _console(stderr=False)
+
+    @cached_property
+    def err(self) -> Console:
+        """Standard error."""
+        return _console(stderr=True)
+
+    @property
+    def lively(self) -> bool:
+        """Whether there is someone to watch progress."""
+        return self.err.is_terminal and not (self.json or self.quiet)
+
+    def show(self, *parts: RenderableType) -> None:
+        """Part of the answer for people."""
+        for part in parts:
+            self.out.print(part)
+
+    def emit(self, value: Any, *, indent: int | None = 2) -> None:
+        """The answer for machines."""
+        ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+        sys.stdout.write(json.dumps(_finite(value), ensure_ascii=ascii_only, allow_nan=False, indent=indent) + "\n")
+        sys.stdout.flush()
+
+    def say(self, message: str) -> None:
+        """News, on standard error."""
+        if not self.quiet:
+            self.err.print(message, soft_wrap=True)
+
+    @contextmanager
+    def working(self, on: str) -> Iterator[None]:
+        """A sign of life during work whose end cannot be foreseen."""
+        if not self.lively:
+            yield
+            return
+        with self.err.status(f"{on} …"):
+            yield
+
+    @contextmanager
+    def bar(self, title: str, unit: str, *, then: str | None = None) -> Iterator[Bar]:
+        """A progress bar that goes away at the end; `then` is what comes after all is counted."""
+        with Bar(self, title, unit, then or title) as bar:
+            yield bar
+
+
+class Bar:
+    """Progress with rate and time left; silent where nobody watches."""
+
+    def __init__(self, screen: Screen, title: str, unit: str, then: str) -> None:
+        self._screen, self._title, self._unit, self._then = screen, title, unit, then
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._start = time.perf_counter()
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def __call__(self, done: int, total: float | None) -> None:
+        """`done` of `total`, or of nobody knows how many. The bar appears with the first call."""
+        if not self._screen.lively:
+            return
+        if self._progress is None or self._task is None:
+            self._progress = _progress(self._screen.err)
+            self._task = self._progress.add_task(self._title, total=None, note="")
+            self._progress.start()
+        title = self._then if total and done >= total else self._title
+        note = _note(done, done / max(time.perf_counter() - self._start, 1e-3), self._unit)
+        self._progress.update(self._task, description=title, completed=done, total=total, note=note)
+
+
+def _console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False, stderr=stderr)
+    console.on_broken_pipe = _broken_pipe  # type: ignore[method-assign]
+    return console
+
+
+def _broken_pipe() -> None:
+    """Rich would end the process; `command` knows better how."""
+    raise BrokenPipeError(errno.EPIPE, "nobody reads on")
+
+
+def _note(count: int, rate: float, unit: str) -> str:
+    if unit == "bytes":
+        return f"{count / 1e6:.1f} MB, {rate / 1e6:.1f} MB/s"
+    return f"{count:,} {unit}, {rate:,.0f}/s"
+
+
+def _progress(console: Console) -> Progress:
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        TimeRemainingColumn(compact=True),
+        console=console,
+        transient=True,
+        expand=True,
+    )
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity and no NaN."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return value

@@ -1,0 +1,190 @@
+"""The command line as a whole: help, completion, what it imports, exit codes, and how errors are told."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from rich.cells import cell_len
+
+import gossamer
+from cli.conftest import Run
+from gossamer.cli.app import app
+from gossamer.cli.command import complain, sentence
+from gossamer.errors import InputError, NotAnIndexError
+from gossamer.index import Index
+
+HEAVY = ("numba", "sklearn", "scipy", "torch", "onnxruntime", "transformers", "numpy", "sqlite3")
+
+
+def commands(group: Any = None, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command there is, as it is typed."""
+    top: Any = group or typer.main.get_command(app)
+    for name, command in top.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*before, name))
+        else:
+            yield (*before, name)
+
+
+ALL = list(commands())
+OURS = [command for command in ALL if command[0] != "bench"]
+
+
+def shell(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A real process."""
+    command = [sys.executable, "-c", "from gossamer.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=60)
+
+
+def test_all_commands_are_there() -> None:
+    expected = ["demo", "index", "search", "explain", "tree", "info", "delete", "refine"]
+    assert [" ".join(command) for command in OURS] == [*expected, "models list", "models pull", "models path"]
+
+
+@pytest.mark.parametrize("command", ALL, ids=" ".join)
+def test_help_has_two_examples(command: tuple[str, ...], run: Run) -> None:
+    text = run(*command, "--help", columns=200).stdout.partition("Examples:")[2]
+    assert len(re.findall(rf"gossamer {' '.join(command)}\b", text)) >= 2
+
+
+@pytest.mark.parametrize("command", OURS, ids=" ".join)
+def test_every_command_takes_json_and_debug(command: tuple[str, ...], run: Run) -> None:
+    text = run(*command, "--help").stdout
+    assert "--json" in text
+    assert "--debug" in text
+
+
+@pytest.mark.parametrize("command", [(), ("models",), *OURS], ids=" ".join)
+def test_help_fits_a_narrow_terminal(command: tuple[str, ...], run: Run) -> None:
+    for line in run(*command, "--help", columns=60).stdout.splitlines():
+        assert cell_len(line) <= 60
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from typer.testing import CliRunner; from gossamer.cli.app import app\n"
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").stdout.strip() == gossamer.__version__
+
+
+def test_completion_script() -> None:
+    done = shell(_GOSSAMER_COMPLETE="source_bash")
+    assert done.returncode == 0
+    assert "complete" in done.stdout
+    assert "gossamer" in done.stdout
+
+
+def test_completion_of_commands_and_indices(tmp_path: Path) -> None:
+    (tmp_path / "notes.gsm").mkdir()
+    (tmp_path / "other").mkdir()
+
+    def complete(words: str, at: int) -> list[str]:
+        done = shell(_GOSSAMER_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(at))
+        return done.stdout.split()
+
+    assert complete("gossamer se", 1) == ["search"]
+    assert complete("gossamer models p", 2) == ["pull", "path"]
+    assert complete(f"gossamer search {tmp_path}/n", 2) == [f"{tmp_path}/notes.gsm"]
+    assert complete(f"gossamer search {tmp_path}/o", 2) == [f"{tmp_path}/other/"]
+    assert complete("gossamer index notes --encoder l", 4) == ["lsa"]
+
+
+def test_usage_errors_are_two(run: Run, ready: Path) -> None:
+    for arguments in (
+        ("nonsense",),
+        ("search", ready, "x", "--nonsense"),
+        ("search", ready),
+        ("search", ready, "x", "-k", "0"),
+        ("search", ready, "x", "--where", "{not json"),
+        ("search", ready, "x", "--where", "[1]"),
+        ("search", ready, "x", "--no-hybrid", "--weight", "0.3"),
+        ("index", "somewhere"),
+        ("delete", ready),
+        ("delete", ready, "fox", "--where", "{}"),
+        ("explain", ready, "x"),
+    ):
+        result = run(*arguments, ok=False)
+        assert result.exit_code == 2, arguments
+        assert not result.stdout
+        assert result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("search", "{missing}", "x"), "there is no index at .*make one with: gossamer index FILES --to"),
+        (("info", "{folder}"), "is not an index"),
+        (("search", "{ready}", " "), "empty"),
+        (("search", "{ready}", "x", "--where", '{"year": {"$near": 3}}'), r"\$near"),
+        (("search", "{ready}", "x", "--within", "999999"), "999999"),
+        (("explain", "{ready}", "x", "unicorn"), "id 'unicorn' is not in the index, which holds 12 documents"),
+        (("tree", "{ready}", "--within", "999999"), "999999"),
+        (("index", "{missing}", "--to", "{missing}.gsm"), "there is no file or folder"),
+        (("index", "{ready}", "--to", "{ready}", "--encoder", "word2vec"), "no encoder 'word2vec'.*--encoder minilm"),
+        (("index", "{ready}", "--to", "{ready}", "--encoder", "st:x"), "built with the encoder 'lsa'"),
+        (("index", "{ready}", "--to", "{ready}", "--max-tokens", "9"), "--max-tokens is chosen when"),
+        (("models", "pull", "bert"), "there is no model 'bert'"),
+        (("models", "path", "bert"), "there is no model 'bert'"),
+    ],
+)
+def test_errors_are_one_and_a_sentence(
+    arguments: tuple[str, ...], says: str, run: Run, ready: Path, tmp_path: Path
+) -> None:
+    places = {"{ready}": str(ready), "{missing}": str(tmp_path / "missing"), "{folder}": str(tmp_path)}
+    for name, place in places.items():
+        arguments = tuple(each.replace(name, place) for each in arguments)
+    result = run(*arguments, ok=False)
+    assert result.exit_code == 1
+    assert not result.stdout
+    assert result.stderr.startswith("error: ")
+    assert re.search(says, result.stderr, re.DOTALL)
+    assert "Traceback" not in result.stderr
+
+
+def test_debug_shows_where_an_error_comes_from(run: Run, tmp_path: Path) -> None:
+    for result in (
+        run("info", tmp_path / "none.gsm", "--debug", ok=False),
+        run("info", tmp_path / "none.gsm", ok=False, GOSSAMER_DEBUG="1"),
+    ):
+        assert isinstance(result.exception, NotAnIndexError)
+    assert "Traceback" in shell("info", tmp_path / "none.gsm", "--debug").stderr
+
+
+def test_a_locked_index_is_told(run: Run, own: Path) -> None:
+    with Index.open(own):
+        result = run("delete", own, "fox", ok=False)
+        assert result.exit_code == 1
+        assert "is being written by process" in result.stderr
+        assert "mode=" not in result.stderr
+        assert len(json.loads(run("search", own, "fox", "--json").stdout)["hits"]) == 10  # reading goes on
+
+
+def test_messages_speak_the_language_of_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    error = InputError("a.csv:1: no text. Choose a text_field, or skip such input with on_error='skip'")
+    assert sentence(error) == "a.csv:1: no text. Choose a --text-field, or skip such input with --on-error skip"
+    complain(InputError())
+    assert capsys.readouterr().err == "error: InputError\n"
+
+
+def test_a_closed_pipe_is_no_error(ready: Path) -> None:
+    gossamer_ = f"{sys.executable} -c 'from gossamer.cli import main; main()'"
+    for options in ("--json", ""):
+        line = f"set -o pipefail; {gossamer_} tree {ready} --depth 9 {options} | true"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,204 @@
+"""`gossamer index`: every kind of source, only what changed, and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from cli.conftest import TEXTS, Run, write_jsonl
+from gossamer.cli.ingest import Pace
+from gossamer.index import Index
+
+
+def index(run: Run, *arguments: object, **options: Any) -> dict[str, Any]:
+    summary: dict[str, Any] = json.loads(run("index", *arguments, "--encoder", "lsa", "--json", **options).stdout)
+    return summary
+
+
+def changes(summary: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(summary[name] for name in ("added", "replaced", "unchanged", "pruned"))
+
+
+def test_only_what_changed_is_added(run: Run, source: Path, tmp_path: Path) -> None:
+    to = tmp_path / "x.gsm"
+    first = index(run, source, "--to", to)
+    assert changes(first) == (12, 0, 0, 0)
+    assert first["documents"] == 12
+    assert first["seconds"] > 0
+    assert first["documents_per_second"] > 0
+    assert changes(index(run, source, "--to", to)) == (0, 0, 12, 0)
+
+    rows = dict(TEXTS)
+    rows["fox"] = ("The fox is in the garden now.", {"topic": "animals", "year": 2018})
+    rows["sun"] = (rows["sun"][0], {"topic": "space", "year": True})  # other metadata, though 1 == True to Python
+    rows["pluto"] = ("Pluto is a small and distant planet.", {})
+    del rows["owl"]
+    write_jsonl(source, rows)
+    assert changes(index(run, source, "--to", to)) == (1, 2, 9, 0)
+    assert changes(index(run, source, "--to", to, "--prune")) == (0, 0, 12, 1)
+    with Index.open(to, mode="r") as ix:
+        assert set(ix.ids()) == set(rows)
+        assert ix.get("fox").text == "The fox is in the garden now."
+        assert ix.get("sun").metadata == {"topic": "space", "year": True}
+        ix.check()
+
+
+def test_the_summary_for_people(run: Run, source: Path, tmp_path: Path) -> None:
+    shown = run("index", source, "--to", tmp_path / "x.gsm", "--encoder", "lsa", columns=300)
+    first, second = shown.stdout.splitlines()
+    assert first == f"{tmp_path / 'x.gsm'}: 12 documents"
+    assert second.startswith("12 added, 0 replaced, 0 unchanged in ")
+    assert second.endswith("documents/s)")
+    assert not shown.stderr
+
+
+def test_folders_with_all_sorts_of_files(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.txt").write_text("Foxes live in the forest.")
+    (folder / "deep" / "B.MD").write_text("# Wolves\n\nThey hunt in packs.")
+    (folder / "c.csv").write_text("id,text,year\nowl,Owls hunt at night,2020\nbear,Bears sleep in winter,2021\n")
+    (folder / "d.tsv").write_text("id\ttext\nmoon\tThe moon is round\n")
+    (folder / "e.jsonl").write_text('{"id": "sun", "text": "The sun is a star"}\n')
+    (folder / "ignored.log").write_text("not wanted")
+    to = folder / "notes.gsm"  # inside of what is indexed
+    assert changes(index(run, folder, "--to", to)) == (6, 0, 0, 0)
+    assert changes(index(run, folder, "--to", to, "--prune")) == (0, 0, 6, 0)
+    with Index.open(to, mode="r") as ix:
+        assert set(ix.ids()) == {"a.txt", "deep/B.MD", "owl", "bear", "moon", "sun"}
+        assert ix.get("owl").metadata == {"year": 2020}
+    assert changes(index(run, folder, "--to", to, "--prune", "--glob", "*.txt", "--glob", "*.csv")) == (0, 0, 3, 3)
+
+
+def test_fields_and_lines_and_standard_input(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("url,body,text\nu1,The body counts,not this\nu2,Another body,nor this\n")
+    to = tmp_path / "x.gsm"
+    index(run, tmp_path / "a.csv", "--to", to, "--text-field", "body", "--id-field", "url")
+    (tmp_path / "lines.txt").write_text("first line\nsecond line\n\n")
+    summary = index(run, tmp_path / "lines.txt", "--to", to, "--lines")
+    assert changes(summary) == (2, 0, 0, 0)
+    assert summary["skipped"] == summary["empty"] == 1
+    index(run, "-", "--to", to, input='{"id": "s", "text": "from a pipe"}\n')
+    with Index.open(to, mode="r") as ix:
+        assert ix.ids() == ["u1", "u2", "lines.txt:1", "lines.txt:2", "s"]
+        assert ix.get("u1").text == "The body counts"
+
+
+def test_what_cannot_be_read(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "fine"}\nbroken\n')
+    to = tmp_path / "x.gsm"
+    refused = run("index", tmp_path / "a.jsonl", "--to", to, "--encoder", "lsa", ok=False)
+    assert refused.exit_code == 1
+    assert "a.jsonl:2: not valid JSON" in refused.stderr
+    assert "--on-error skip" in refused.stderr
+    done = run("index", tmp_path / "a.jsonl", "--to", to, "--on-error", "skip", "--json", "--prune")
+    assert json.loads(done.stdout)["broken"] == 1
+    assert "warning: skipped" in done.stderr
+    assert "nothing was pruned" in done.stderr
+
+
+def test_an_id_that_comes_twice(run: Run, tmp_path: Path) -> None:
+    same = '{"id": "a", "text": "one"}\n'
+    (tmp_path / "same.jsonl").write_text(same * 3)
+    summary = index(run, tmp_path / "same.jsonl", "--to", tmp_path / "x.gsm")
+    assert (summary["added"], summary["repeated"]) == (1, 2)
+    (tmp_path / "other.jsonl").write_text(same + '{"id": "a", "text": "two"}\n')
+    arguments = ("index", tmp_path / "other.jsonl", "--to", tmp_path / "y.gsm", "--encoder", "lsa")
+    refused = run(*arguments, ok=False)
+    assert refused.exit_code == 1
+    assert "the id 'a' came before with another text" in refused.stderr
+    run(*arguments, "--on-error", "skip")
+    with Index.open(tmp_path / "y.gsm", mode="r") as ix:
+        assert ix.get("a").text == "one"
+
+
+def test_nothing_found_and_nothing_pruned(run: Run, own: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    nothing = run("index", tmp_path / "empty", "--to", own)
+    assert "0 added" in nothing.stdout
+    assert "no documents were found" in nothing.stderr
+    refused = run("index", tmp_path / "empty", "--to", own, "--prune", ok=False)
+    assert refused.exit_code == 1
+    assert "would have removed all 12" in refused.stderr
+    assert len(json.loads(run("search", own, "fox", "-k", "20", "--json").stdout)["hits"]) == 12
+
+
+def test_long_texts_are_split_unless_told_otherwise(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text(" ".join(f"Sentence number {i} is about trees." for i in range(200)))
+
+    def passages(name: str, *options: str) -> int:
+        run("index", tmp_path / "long.txt", "--to", tmp_path / name, "--encoder", "lsa", *options)
+        return int(json.loads(run("info", tmp_path / name, "--json").stdout)["passages"])
+
+    assert passages("a.gsm") > 1
+    assert passages("b.gsm", "--max-tokens", "0") == 1
+    assert passages("c.gsm", "--max-tokens", "50") > passages("d.gsm", "--max-tokens", "500")
+
+
+def test_batches_are_as_large_as_the_encoder_is_fast() -> None:
+    pace = Pace()
+    pace.learn(500, 50.0)
+    assert pace.size == 50
+    pace.learn(50, 0.5)
+    assert pace.size == 500
+    pace.learn(500, 0.001)
+    assert pace.size == 2_000
+    pace.learn(500, 5_000.0)
+    assert pace.size == 50
+    fixed = Pace(7)
+    fixed.learn(7, 100.0)
+    assert fixed.size == 7
+
+
+def test_ctrl_c_keeps_what_is_in_and_the_next_run_goes_on(run: Run, tmp_path: Path) -> None:
+    rows: dict[str, tuple[str, dict[str, Any]]] = {
+        f"d{i}": (f"Document {i} tells of {('foxes', 'bread', 'stars')[i % 3]} and number {i % 97}.", {})
+        for i in range(4000)
+    }
+    source, to = write_jsonl(tmp_path / "many.jsonl", rows), tmp_path / "many.gsm"
+    arguments = ["index", str(source), "--to", str(to), "--encoder", "lsa"]
+    code = "from gossamer.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments, "--batch", "50", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _wait_for_documents(to, process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    stopped = json.loads(out)
+    assert stopped["stopped"]
+    assert 0 < stopped["documents"] == stopped["added"] < 4000
+    assert "run the same command again to go on" in err
+    assert "Traceback" not in err
+
+    rest = index(run, source, "--to", to)
+    assert not rest["stopped"]
+    assert rest["unchanged"] == stopped["documents"]
+    assert rest["added"] == 4000 - stopped["documents"]
+    with Index.open(to, mode="r") as ix:
+        assert len(ix) == 4000
+        ix.check()
+
+
+def _wait_for_documents(to: Path, process: subprocess.Popen[str]) -> None:
+    """Until something is durable."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        if (to / "documents.sqlite").exists():
+            db = sqlite3.connect(f"file:{to / 'documents.sqlite'}?mode=ro", uri=True)
+            try:
+                if db.execute("SELECT count(*) FROM documents").fetchone()[0]:
+                    return
+            finally:
+                db.close()
+        time.sleep(0.01)
+    raise AssertionError(f"it ended early or did nothing: {process.poll()}")

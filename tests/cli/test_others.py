@@ -1,0 +1,94 @@
+"""`tree`, `info`, `delete`, `refine`, `models`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cli.conftest import Run
+from gossamer.index import Index
+
+
+def read(run: Run, *arguments: object, **options: Any) -> Any:
+    return json.loads(run(*arguments, "--json", **options).stdout)
+
+
+def test_tree_as_json(run: Run, ready: Path) -> None:
+    concepts = read(run, "tree", ready, "--depth", "2")["concepts"]
+    root = concepts[0]
+    assert (root["size"], root["depth"], root["parent"]) == (12, 0, None)
+    below = [concept for concept in concepts if concept["parent"] == root["id"]]
+    assert sum(concept["size"] for concept in below) == 12
+    assert {concept["id"] for concept in below} == set(root["children"])
+    assert all(concept["label"] for concept in concepts)
+
+    largest = below[0]
+    part = read(run, "tree", ready, "--depth", "1", "--within", largest["id"], "--examples", "2")
+    assert part["concepts"][0] == largest
+    assert {concept["id"] for concept in part["concepts"][1:]} == set(largest["children"])
+    assert set(part["examples"]) == {str(id) for id in largest["children"]}
+    assert all(1 <= len(documents) <= 2 for documents in part["examples"].values())
+
+
+def test_tree_for_people(run: Run, ready: Path) -> None:
+    lines = run("tree", ready, "--depth", "1").stdout.splitlines()
+    assert lines[0].startswith("12 #")
+    assert lines[0].endswith("everything")
+    assert lines[-1].startswith("└── ")
+    assert "more" in run("tree", ready, "--depth", "1", "--top", "1").stdout.splitlines()[-1]
+    assert len(run("tree", ready, "--depth", "0", "--examples", "3").stdout.splitlines()) == 4
+
+
+def test_tree_of_nothing(run: Run, tmp_path: Path) -> None:
+    Index.create(tmp_path / "empty.gsm", "lsa").close()
+    assert run("tree", tmp_path / "empty.gsm").stdout == "the index is empty\n"
+    assert read(run, "tree", tmp_path / "empty.gsm")["concepts"] == []
+
+
+def test_info(run: Run, ready: Path) -> None:
+    about = read(run, "info", ready)
+    assert about["documents"] == about["passages"] == 12
+    assert about["encoder"] == "lsa"
+    assert about["bytes"] > 0
+    shown = run("info", ready).stdout
+    assert "documents   12" in shown
+    assert "lsa" in shown
+
+
+def test_delete_by_id(run: Run, own: Path) -> None:
+    would = read(run, "delete", own, "fox", "unicorn", "--dry-run")
+    assert would == {"deleted": 0, "found": ["fox"], "missing": 1, "documents": 12, "dry_run": True}
+    assert run("delete", own, "fox", "--dry-run").stdout == "1 document would be deleted: fox\n"
+    assert run("delete", own, "fox", "unicorn").stdout == "1 document deleted, 11 left\n"
+    assert run("delete", own, "fox").stdout == "0 documents deleted, 11 left\n"
+    assert read(run, "delete", own, "-", input="wolf\n\nowl\n")["deleted"] == 2
+    assert "fox" not in [hit["id"] for hit in read(run, "search", own, "fox", "-k", "20")["hits"]]
+
+
+def test_delete_by_filter(run: Run, own: Path) -> None:
+    done = read(run, "delete", own, "--where", '{"topic": "food"}')
+    assert (done["deleted"], done["documents"]) == (4, 8)
+    assert read(run, "delete", own, "--where", '{"topic": "food"}')["deleted"] == 0
+
+
+def test_refine(run: Run, own: Path) -> None:
+    before = read(run, "search", own, "red fox")["hits"]
+    done = read(run, "refine", own)
+    assert done["documents"] == 12
+    assert done["concepts"] > 12
+    assert "concepts before" in run("refine", own).stdout
+    assert read(run, "search", own, "red fox")["hits"][0]["id"] == before[0]["id"]
+
+
+def test_models(run: Run, tmp_path: Path) -> None:
+    here = {"GOSSAMER_CACHE": str(tmp_path), "GOSSAMER_OFFLINE": "1", "GOSSAMER_MODELS": str(tmp_path / "none")}
+    (model,) = read(run, "models", "list", **here)
+    assert (model["name"], model["present"], model["path"]) == ("minilm", False, str(tmp_path / "models" / "minilm"))
+    assert "minilm" in run("models", "list", **here).stdout
+    assert run("models", "path", "minilm", **here).stdout == f"{tmp_path / 'models' / 'minilm'}\n"
+    assert read(run, "models", "path", **here) == {"name": "minilm", "path": str(tmp_path / "models" / "minilm")}
+    failed = run("models", "pull", "minilm", ok=False, **here)
+    assert failed.exit_code == 1
+    assert "GOSSAMER_OFFLINE" in failed.stderr
+    assert "--encoder lsa" in failed.stderr

@@ -1,0 +1,168 @@
+"""`search` and `explain`: answers for people and for machines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from cli.conftest import TEXTS, Run, write_jsonl
+from gossamer.cli.search import _queries
+from gossamer.index import Index
+
+
+def hits(run: Run, *arguments: object) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run("search", *arguments, "--json").stdout)["hits"]
+    return found
+
+
+def test_json_holds_everything(run: Run, ready: Path) -> None:
+    result = run("search", ready, "a fox hunts mice", "-k", "3", "--json")
+    answer = json.loads(result.stdout)
+    assert answer["query"] == "a fox hunts mice"
+    assert answer["seconds"] > 0
+    first = answer["hits"][0]
+    assert [hit["rank"] for hit in answer["hits"]] == [1, 2, 3]
+    assert (first["id"], first["text"], first["metadata"]) == ("fox", *TEXTS["fox"])
+    assert first["score"] == pytest.approx(first["dense"] + first["lexical"])
+    assert first["path"][0]["size"] == 12
+    assert first["path"][-1]["size"] == 1
+    assert [step["depth"] for step in first["path"]] == list(range(len(first["path"])))
+    assert first["passage"] == first["text"]
+    assert not result.stderr
+
+
+def test_people_see_rank_score_path_and_text(run: Run, ready: Path) -> None:
+    first, path, text = run("search", ready, "a fox hunts mice", "-k", "1").stdout.splitlines()
+    assert re.fullmatch(r" 1\. fox  \d\.\d{3}", first)
+    assert path.startswith("    all 12")
+    assert text == "    " + TEXTS["fox"][0]
+
+
+def test_matching_words_are_marked(run: Run, ready: Path) -> None:
+    shown = run("search", ready, "a fox that is hunting", "-k", "1", FORCE_COLOR="1", TERM="xterm").stdout
+    marked = re.findall(r"\x1b\[1;33m(.*?)\x1b\[0m", shown)
+    assert marked == ["fox", "hunts"]
+
+
+def test_filters_and_concepts_and_weights(run: Run, ready: Path) -> None:
+    food = hits(run, ready, "something to eat from the oven", "--where", '{"topic": "food"}')
+    assert {hit["id"] for hit in food} == {"bread", "soup", "cake", "salad"}
+    recent = hits(run, ready, "planets", "--where", '{"year": {"$gte": 2023}}')
+    assert {hit["id"] for hit in recent} == {"salad", "comet"}
+    concept = food[0]["path"][1]
+    inside = hits(run, ready, "something to eat from the oven", "-k", "12", "--within", concept["id"])
+    assert len(inside) == concept["size"]
+    assert all(hit["lexical"] == 0 for hit in hits(run, ready, "red planet", "--no-hybrid"))
+    assert hits(run, ready, "red planet", "--weight", "0.5")[0]["lexical"] == pytest.approx(0.5)
+
+
+def test_long_texts_show_the_passage(run: Run, tmp_path: Path) -> None:
+    filler = " ".join(f"Sentence {i} is about the weather of that day." for i in range(150))
+    text = f"{filler} The zebra crossed the river at dawn. {filler}"
+    to = tmp_path / "x.gsm"
+    run("index", write_jsonl(tmp_path / "x.jsonl", {"long": (text, {})}), "--to", to, "--encoder", "lsa")
+    shown = run("search", to, "zebra at the river", columns=80).stdout
+    assert "The zebra crossed the river" in " ".join(shown.split())
+    assert len(shown.splitlines()) <= 7
+    assert "\n    …" in shown
+    assert shown.rstrip().endswith("…")
+    full = run("search", to, "zebra at the river", "--full").stdout
+    assert "Sentence 149" in " ".join(full.split())
+
+
+def test_commands_hidden_in_texts_do_not_reach_the_terminal(run: Run, tmp_path: Path) -> None:
+    rows: dict[str, tuple[str, dict[str, Any]]] = {
+        "\x1b[2Jbad": ("A \x1b[31mred\x1b[0m fox\x07 [bold]here[/bold].", {})
+    }
+    to = tmp_path / "x.gsm"
+    run("index", write_jsonl(tmp_path / "x.jsonl", rows), "--to", to, "--encoder", "lsa")
+    for command in (("search", to, "fox"), ("search", to, "fox", "--full"), ("tree", to, "--examples", "1")):
+        shown = run(*command).stdout
+        assert "\x1b" not in shown
+        assert "\x07" not in shown
+        assert "[bold]here[/bold]" in shown
+
+
+def test_an_empty_index_and_no_match(run: Run, ready: Path, tmp_path: Path) -> None:
+    Index.create(tmp_path / "empty.gsm", "lsa").close()
+    assert run("search", tmp_path / "empty.gsm", "anything").stdout == "the index is empty\n"
+    assert run("search", ready, "anything", "--where", '{"year": 1900}').stdout == "nothing found\n"
+    assert hits(run, tmp_path / "empty.gsm", "anything") == []
+
+
+def test_interactive_answers_line_by_line(run: Run, ready: Path) -> None:
+    result = run("search", ready, "--interactive", "-k", "1", input="red fox\nhot oven\n\nnever asked\n")
+    assert [line for line in result.stdout.splitlines() if re.match(r" 1\. ", line)] == [
+        line for line in result.stdout.splitlines() if re.match(r" 1\. (fox|bread|cake)  ", line)
+    ]
+    assert result.stdout.count(" 1. ") == 2
+    assert not result.stderr
+
+
+def test_interactive_json_is_a_value_for_each_query(run: Run, ready: Path) -> None:
+    out = run("search", ready, "moon", "--interactive", "-k", "1", "--json", input="fox\n").stdout
+    decoder, answers = json.JSONDecoder(), []
+    while out.strip():
+        answer, end = decoder.raw_decode(out.lstrip())
+        answers.append(answer)
+        out = out.lstrip()[end:]
+    assert [answer["query"] for answer in answers] == ["moon", "fox"]
+
+
+def test_interactive_goes_on_after_an_error(run: Run, ready: Path) -> None:
+    result = run("search", ready, "-i", "-k", "1", "--within", "999999", input="fox\nmoon\n")
+    assert result.stderr.count("error: ") == 2
+
+
+def test_ctrl_c_drops_the_line_and_ctrl_d_ends() -> None:
+    script: Iterator[object] = iter(["first", KeyboardInterrupt(), "second", EOFError(), "never"])
+
+    def ask() -> str:
+        step = next(script)
+        if isinstance(step, BaseException):
+            raise step
+        return str(step)
+
+    assert list(_queries(ask)) == ["first", "second"]
+
+
+def test_explain_adds_up(run: Run, ready: Path) -> None:
+    why = json.loads(run("explain", ready, "a fox hunts mice", "owl", "--json").stdout)
+    assert why["score"] == pytest.approx(why["dense"] + why["lexical"])
+    assert set(why["words"]) >= {"hunts", "mice"}
+    assert why["path"][0]["gain"] == 0
+    gains = sum(step["gain"] for step in why["path"])
+    assert gains == pytest.approx(why["path"][-1]["log_p"] - why["path"][0]["log_p"], abs=1e-4)
+    found = {hit["id"]: hit["score"] for hit in hits(run, ready, "a fox hunts mice")}
+    assert why["score"] == pytest.approx(found["owl"])
+
+
+def test_explain_for_people(run: Run, ready: Path) -> None:
+    lines = run("explain", ready, "a fox hunts mice", "soup").stdout.splitlines()
+    assert lines[0] == "soup"
+    assert lines[1].startswith("Cook the soup")
+    assert lines[2].startswith("score ")
+    assert lines[3].split() == ["concept", "id", "size", "gain"]
+    assert lines[4].startswith("everything")
+    assert lines[-1].startswith("in all")
+    dense = run("explain", ready, "a fox hunts mice", "fox", "--no-hybrid").stdout
+    assert "+ words 0.000" in dense
+
+
+@pytest.mark.parametrize("columns", [40, 60, 120])
+def test_output_fits_the_terminal(run: Run, ready: Path, columns: int) -> None:
+    for command in (
+        ("search", ready, "a fox hunts mice in the forest"),
+        ("explain", ready, "a fox hunts mice", "owl"),
+        ("tree", ready, "--depth", "6", "--examples", "2"),
+        ("info", ready),
+        ("models", "list"),
+    ):
+        for line in run(*command, columns=columns).stdout.splitlines():
+            assert cell_len(line) <= columns, (command, line)
