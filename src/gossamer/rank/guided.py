@@ -25,8 +25,10 @@ from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeA
 from gossamer.tree.codes import choose_grid, empty_codes, encode_all, encode_new, with_rows
 from gossamer.tree.links import OWN, Links, drop_leaves, empty_links, links_for
 
-_ROUNDS: Final = (32, 64, 128)
-"""How many leaves a walk keeps in each round of linking many at once: each round starts from better links."""
+_ROUNDS: Final = (48, 96, 128)
+"""How many leaves a walk keeps in each round of linking many at once: each round starts from better links. Narrower
+first rounds (32, 64) save a seventh of the time and cost a point of recall on MS MARCO; a fourth round gains half a
+point for half as much time again."""
 
 _WIDTH: Final = 96
 """How many it keeps when a few new leaves are linked."""
@@ -45,8 +47,8 @@ _DISTURBANCE: Final = 1.0
 """Calibration asks for documents with noise as large as the documents' own spread. Real queries were never harder:
 questions against passages (MS MARCO) are as hard, questions against questions (QQP) are easier."""
 
-_MARGIN: Final = 0.35
-"""The share of the misses allowed that is kept in reserve: asked for 0.95, calibration must show 0.9675."""
+_MARGIN: Final = 0.5
+"""The share of the misses allowed that is kept in reserve: asked for 0.95, calibration must show 0.975."""
 
 _LADDER: Final = (10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 64, 80, 100, 128, 180, 256, 400)
 _BUDGETS: Final = (250, 500, 1000, 2000, 4000, 8000, 16_000)
