@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -140,12 +142,20 @@ def _ask(ix: Index, question: str, k: int, screen: Screen) -> dict[str, Any]:
 
 
 def _what_next(to: Path, screen: Screen) -> None:
-    index = shlex.quote(str(to))
+    index, gossamer = shlex.quote(str(to)), _as_called()
     screen.show("", "Next:")
     for line in (
-        f'gossamer search {index} "sort a list" --interactive',
-        f'gossamer explain {index} "{QUESTIONS[0]}" subprocess.run',
-        f"gossamer tree {index}",
-        "gossamer index YOUR_FILES --to yours.gsm",
+        f'{gossamer} search {index} "sort a list" --interactive',
+        f'{gossamer} explain {index} "{QUESTIONS[0]}" subprocess.run',
+        f"{gossamer} tree {index}",
+        f"{gossamer} index YOUR_FILES --to yours.gsm",
     ):
         screen.out.print(f"  {line}", soft_wrap=not screen.out.is_terminal)
+
+
+def _as_called() -> str:
+    """How to call this program from here: by name if the shell finds it, else by the path it was called by."""
+    called = sys.argv[0]
+    if shutil.which("gossamer") or not called.endswith("gossamer"):
+        return "gossamer"
+    return shlex.quote(os.path.relpath(called))
