@@ -289,7 +289,9 @@ class VectorIndex:
         with self._lock.reading():
             self._check_open()
             documents = self._restriction(allowed, within)
-            ranked = request.rank(self._tree.arrays, self._project(Q), self._guide, self._path_sum, documents)
+            ranked = request.rank(
+                self._tree.arrays, self._project(Q), self._guide, self._path_sum, documents, together=within is not None
+            )
             ids = self._ids.of(ranked.documents)
         _order_ties_by_id(ids, ranked.scores)
         return SearchResult(ids, ranked.scores, ranked.visited, time.perf_counter() - start)

@@ -296,10 +296,10 @@ def search_guided(
 
     A walk may end early where links lead nowhere; such queries are answered exhaustively. For a restricted search
     the cheaper of two ways is taken: scoring m documents costs in proportion to m, and a walk that may keep only one
-    in N/m of what it meets must go N/m times as far. The two cross near m = √(64·N).
+    in N/m of what it meets must go N/m times as far. The two cross near m = √(512·N).
     """
     leaves = int(t.meta[Meta.LEAVES])
-    few = documents is not None and len(documents) <= max(1000, math.isqrt(64 * leaves))
+    few = documents is not None and len(documents) <= max(1000, math.isqrt(512 * leaves))
     if effort is None or few or not guide.ready(t):
         return _exhaustive(t, Q, k, context, documents)
     if documents is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from gossamer.jit import kernel
-from gossamer.rank.density import path_score
+from gossamer.rank.density import log_p, path_score
 from gossamer.rank.selection import Ranked, nothing
 from gossamer.rank.threads import in_threads
-from gossamer.tree.arrays import NONE, Doubles, Floats, Longs, TreeArrays
+from gossamer.tree.arrays import NONE, Doubles, Floats, Longs, Meta, TreeArrays
 
 
 def rank_listed(t: TreeArrays, Q: Floats, documents: Longs, k: int, *, mean: bool, context: float) -> Ranked:
@@ -36,11 +36,16 @@ def _score(
     t: TreeArrays, x: Floats, documents: Longs, mean: bool, context: float,
     known: Doubles, stamps: Doubles, stamp: float, out: Doubles,
 ) -> None:  # fmt: skip
-    """The exact score of each document for one query."""
+    """The exact score of each document for one query. The pure gain needs no walk up to the root for each."""
+    gain_alone = not mean and context == 0.0
+    root = log_p(t, t.meta[Meta.ROOT], x)
     last, score = NONE, 0.0
     for i in range(documents.shape[0]):
         leaf = t.leaf[documents[i]]
         if leaf != last:
-            score = path_score(t, leaf, x, mean, context, known, stamps, stamp)
+            if gain_alone:
+                score = log_p(t, leaf, x) - root
+            else:
+                score = path_score(t, leaf, x, mean, context, known, stamps, stamp)
             last = leaf
         out[i] = score

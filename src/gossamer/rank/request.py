@@ -74,11 +74,17 @@ class Request:
             context=own if context is None else as_context(context),
         )
 
-    def rank(self, t: TreeArrays, X: Floats, guide: Guide, path_sum: PathSum, documents: Longs | None) -> Ranked:
-        """Rank for each row of X, among `documents` (ascending) if given."""
+    def rank(
+        self, t: TreeArrays, X: Floats, guide: Guide, path_sum: PathSum, documents: Longs | None, *, together: bool
+    ) -> Ranked:
+        """Rank for each row of X, among `documents` (ascending) if given.
+
+        `together`: they are those of one concept. A walk leads to where the query is, which may be far from there,
+        so they are scored one and all.
+        """
         if self.method == "best-first":
             return best_first(t, X, self.k, self.budget)
-        if self.method == "guided" and self.recall < 1.0:
+        if self.method == "guided" and self.recall < 1.0 and not together:
             effort = guide.effort(self.k, self.budget, self.recall)
             if effort is not None and (documents is not None or guide.ready(t)):
                 return search_guided(guide, t, X, self.k, effort, self.context, documents)
