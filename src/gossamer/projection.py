@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from gossamer.checks import Floats
-from gossamer.jit import ordered_kernel
+from gossamer.jit import ordered_kernel, ordered_subkernel
 
 
 def project(X: Floats, mean: Floats, matrix: Floats, sphere: bool) -> Floats:
@@ -46,7 +46,7 @@ def _project(X: Floats, mean: Floats, matrix: Floats, sphere: bool, out: Floats)
             _onto_sphere(y)
 
 
-@ordered_kernel
+@ordered_subkernel
 def _onto_sphere(y: Floats) -> None:
     """Scale to length √D; a zero vector has no direction and stays where it is."""
     total = 0.0

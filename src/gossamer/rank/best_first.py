@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gossamer.jit import kernel
+from gossamer.jit import kernel, subkernel
 from gossamer.rank.density import log_p
 from gossamer.rank.selection import Ranked, insert_document, nothing
 from gossamer.rank.threads import in_threads
@@ -39,7 +39,7 @@ def _search(t: TreeArrays, Q: Floats, budget: int, documents: Longs, scores: Dou
         visited[i] = _search_one(t, Q[i], budget, documents[i], scores[i], keys, nodes)
 
 
-@kernel
+@subkernel
 def _search_one(
     t: TreeArrays, x: Floats, budget: int, documents: Longs, scores: Doubles, keys: Doubles, nodes: Ints
 ) -> int:
@@ -64,7 +64,7 @@ def _search_one(
     return visited
 
 
-@kernel
+@subkernel
 def _take_documents(t: TreeArrays, leaf: int, score: float, documents: Longs, scores: Doubles, filled: int) -> int:
     """Append the documents of a leaf in order of arrival, as far as there is room."""
     first = filled
@@ -76,12 +76,12 @@ def _take_documents(t: TreeArrays, leaf: int, score: float, documents: Longs, sc
     return filled
 
 
-@kernel
+@subkernel
 def _before(key: float, node: int, other_key: float, other: int) -> bool:
     return key > other_key or (key == other_key and node < other)
 
 
-@kernel
+@subkernel
 def _push(keys: Doubles, nodes: Ints, size: int, key: float, node: int) -> int:
     at = size
     while at > 0:
@@ -94,7 +94,7 @@ def _push(keys: Doubles, nodes: Ints, size: int, key: float, node: int) -> int:
     return size + 1
 
 
-@kernel
+@subkernel
 def _pop(keys: Doubles, nodes: Ints, size: int) -> int:
     """Remove the top; the last takes its place and sinks."""
     size -= 1

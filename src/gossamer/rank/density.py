@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from gossamer.jit import kernel
+from gossamer.jit import kernel, subkernel
 from gossamer.tree.arrays import NONE, Doubles, Floats, Limit, TreeArrays
 
 
@@ -22,7 +22,7 @@ def log_p(t: TreeArrays, node: int, x: Floats) -> float:
     return -0.5 * (x.shape[0] * math.log(2.0 * math.pi * acuity) + t.h[node] + squares)
 
 
-@kernel
+@subkernel
 def squared_distance(y: Floats | Doubles, x: Floats | Doubles) -> float:
     """Σ (x − y)², in double precision."""
     total = 0.0
@@ -32,7 +32,7 @@ def squared_distance(y: Floats | Doubles, x: Floats | Doubles) -> float:
     return total
 
 
-@kernel
+@subkernel
 def _scaled_distance(mean: Doubles, m2: Doubles, share: float, acuity: float, x: Floats) -> float:
     total = 0.0
     for d in range(x.shape[0]):
@@ -41,7 +41,7 @@ def _scaled_distance(mean: Doubles, m2: Doubles, share: float, acuity: float, x:
     return total
 
 
-@kernel
+@subkernel
 def blend(leaf: float, ancestors: float, root: float, length: int, mean: bool, context: float) -> float:
     """The score of a document from the log densities along its path of `length` nodes (DESIGN 1.3).
 
@@ -56,7 +56,7 @@ def blend(leaf: float, ancestors: float, root: float, length: int, mean: bool, c
     return leaf + context * ancestors - (1.0 - context) * root
 
 
-@kernel
+@subkernel
 def path_score(
     t: TreeArrays,
     leaf: int,

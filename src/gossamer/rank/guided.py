@@ -23,7 +23,7 @@ from gossamer.rank.threads import in_threads
 from gossamer.rank.walk import Guides, Scratch, new_scratch, search_rows
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
 from gossamer.tree.codes import choose_grid, empty_codes, encode_all, encode_new, with_rows
-from gossamer.tree.links import OWN, Links, drop_leaves, empty_links, links_for
+from gossamer.tree.links import OWN, Links, drop_leaves, empty_links, links_for, new_desk
 
 _ROUNDS: Final = (48, 96, 128)
 """How many leaves a walk keeps in each round of linking many at once: each round starts from better links. Narrower
@@ -119,7 +119,7 @@ class Guide:
     def _take_out(self, t: TreeArrays, g: Guides, gone: Ints) -> None:
         g.codes.leaf_norm[gone] = np.inf
         if self.linked:
-            drop_leaves(g.links, g.codes, gone)
+            drop_leaves(g.links, g.codes, gone, new_desk())
         encode_all(t, g.codes)
         # A concept whose door is gone is not entered until the frontier is chosen anew.
         g.frontier.norms[np.isin(g.frontier.doors, gone)] = np.inf
@@ -159,7 +159,7 @@ class Guide:
 
     def _link(self, t: TreeArrays, g: Guides, new: Ints) -> None:
         scratch = self._take_scratch(t, _WIDTH)
-        link_one_by_one(t, g, new, _WIDTH, EVERYTHING, scratch)
+        link_one_by_one(t, g, new, _WIDTH, EVERYTHING, scratch, new_desk())
         self._scratch.append(scratch)
 
     def _grown(self, t: TreeArrays) -> Guides:

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from gossamer.jit import kernel
+from gossamer.jit import kernel, subkernel
 from gossamer.rank.selection import Flags
 from gossamer.rank.walk import Guides, Scratch, along_links, enter, start, through_doors
 from gossamer.tree.arrays import NONE, Ints, TreeArrays
 from gossamer.tree.codes import Codes, code_distance
-from gossamer.tree.links import Links, set_links, sort_by_distance, thin
+from gossamer.tree.links import Desk, Links, set_links, sort_by_distance, thin
 
 _BESIDE = 64
 """Leaves of the tree around a new one that it looks at first."""
 
 
 @kernel
-def link_one_by_one(t: TreeArrays, g: Guides, new: Ints, width: int, nobody: Flags, w: Scratch) -> None:
+def link_one_by_one(t: TreeArrays, g: Guides, new: Ints, width: int, nobody: Flags, w: Scratch, desk: Desk) -> None:
     """Link new leaf rows in order."""
     beside = np.empty(_BESIDE, np.int32)
     found = np.empty(width, np.int32)
@@ -35,7 +35,7 @@ def link_one_by_one(t: TreeArrays, g: Guides, new: Ints, width: int, nobody: Fla
                 enter(g.codes, beside[j], factor, norm, width, nobody, w)
         along_links(g, factor, norm, 1 << 30, width, nobody, w)
         n = _found(w, found)
-        set_links(g.links, g.codes, row, found[:n], w.near[:n])
+        set_links(g.links, g.codes, row, found[:n], w.near[:n], desk)
 
 
 @kernel
@@ -97,7 +97,7 @@ def replace_links(chosen: Ints, links: Links) -> None:
                 links.degree[other] += 1
 
 
-@kernel
+@subkernel
 def _found(w: Scratch, out: Ints) -> int:
     """The leaf rows a walk has kept, nearest first."""
     n = w.counts[0]
@@ -121,7 +121,7 @@ def _leaves_beside(t: TreeArrays, row: int, out: Ints) -> int:
     return n
 
 
-@kernel
+@subkernel
 def _leaves_of(t: TreeArrays, top: int, out: Ints, n: int) -> int:
     """Append the rows of the leaves below `top` to out[:n], as far as there is room."""
     node = top

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.jit import kernel
+from gossamer.jit import subkernel
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, TreeArrays
 
 Flags: TypeAlias = npt.NDArray[np.uint8]
@@ -33,7 +33,7 @@ def nothing(queries: int, k: int) -> Ranked:
     return Ranked(np.full((queries, k), NONE, np.int64), np.full((queries, k), np.nan), np.zeros(queries, np.int64))
 
 
-@kernel
+@subkernel
 def replace_worst(scores: Floats, items: Ints, score: float, item: int) -> None:
     """Let an item take the place of the worst in a heap of the best (the worst is on top)."""
     size = scores.shape[0]
@@ -53,7 +53,7 @@ def replace_worst(scores: Floats, items: Ints, score: float, item: int) -> None:
     items[at] = item
 
 
-@kernel
+@subkernel
 def fill(
     t: TreeArrays, leaves: Ints, scores: Doubles, allowed: Flags, documents_out: Longs, scores_out: Doubles
 ) -> None:
@@ -75,10 +75,11 @@ def fill(
                     filled = insert_document(documents_out, first, filled, document)
                 document = t.next_document[document]
             at += 1
-        scores_out[first:filled] = score
+        for i in range(first, filled):
+            scores_out[i] = score
 
 
-@kernel
+@subkernel
 def _sort_by_score(leaves: Ints, scores: Doubles) -> None:
     """Best first. What comes in is nearly in order (it was estimated), so insertion is quick."""
     for i in range(1, scores.shape[0]):
@@ -90,7 +91,7 @@ def _sort_by_score(leaves: Ints, scores: Doubles) -> None:
         scores[at], leaves[at] = score, leaf
 
 
-@kernel
+@subkernel
 def insert_document(documents: Longs, first: int, filled: int, document: int) -> int:
     """Put a number in order into documents[first:filled]; the highest falls out. Returns how many there are."""
     at = filled

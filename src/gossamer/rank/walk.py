@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gossamer.jit import kernel
+from gossamer.jit import kernel, subkernel
 from gossamer.rank.density import log_p, path_score
 from gossamer.rank.frontier import Frontier
 from gossamer.rank.selection import Flags, fill
@@ -67,7 +67,7 @@ def new_scratch(leaf_rows: int, inner_rows: int, width: int, code_width: int) ->
     )  # fmt: skip
 
 
-@kernel
+@subkernel
 def keep(near: Floats, rows: Ints, size: int, distance: float, row: int) -> int:
     """Put a leaf into the ordered list of the best, from which the last falls out; returns where, or NONE."""
     at = size
@@ -84,7 +84,7 @@ def keep(near: Floats, rows: Ints, size: int, distance: float, row: int) -> int:
     return at
 
 
-@kernel
+@subkernel
 def _estimate(codes: Codes, row: int, query: Shorts, factor: float, norm: float, per_dim: float) -> float:
     """The squared distance at which the best leaf below an internal node is likely to be."""
     apart = max(0.0, norm + codes.inner_norm[row] - factor * integer_dot(query, codes.inner[row]))
@@ -92,7 +92,7 @@ def _estimate(codes: Codes, row: int, query: Shorts, factor: float, norm: float,
     return apart + codes.spread[row] - codes.reach[row] * math.sqrt(variance)
 
 
-@kernel
+@subkernel
 def _push(keys: Floats, nodes: Ints, size: int, key: float, node: int) -> int:
     at = size
     while at > 0 and keys[(at - 1) >> 1] > key:
@@ -103,7 +103,7 @@ def _push(keys: Floats, nodes: Ints, size: int, key: float, node: int) -> int:
     return size + 1
 
 
-@kernel
+@subkernel
 def _pop(keys: Floats, nodes: Ints, size: int) -> int:
     size -= 1
     key, node = keys[size], nodes[size]
@@ -122,7 +122,7 @@ def _pop(keys: Floats, nodes: Ints, size: int) -> int:
     return size
 
 
-@kernel
+@subkernel
 def _offer(w: Scratch, width: int, kept: int, distance: float, row: int, allowed: Flags) -> int:
     """Offer a leaf to the best so far and, if it is allowed, to the best allowed; returns its place, or NONE.
 
@@ -138,25 +138,25 @@ def _offer(w: Scratch, width: int, kept: int, distance: float, row: int, allowed
     return place
 
 
-@kernel
+@subkernel
 def start(codes: Codes, x: Floats, w: Scratch) -> tuple[float, float]:
     """Begin a new query; returns what turns dot products into distances, as `encode_query` does."""
     w.stamp[0] += 1
-    w.counts[:] = 0
+    w.counts[0], w.counts[1] = 0, 0
     return encode_query(x, codes, w.query)
 
 
-@kernel
+@subkernel
 def _distance(codes: Codes, row: int, factor: float, norm: float, w: Scratch) -> float:
     return norm + codes.leaf_norm[row] - factor * integer_dot(w.query, codes.leaf[row])
 
 
-@kernel
+@subkernel
 def through_doors(g: Guides, factor: float, norm: float, most: int, width: int, allowed: Flags, w: Scratch) -> int:
     """Step 1 with links: scan the frontier, at most half of what may be scored, and enter by the doors of the nearest
     concepts. Returns nodes scored."""
     frontier = g.frontier
-    near, nearest = np.empty(DOORS, np.float32), np.empty(DOORS, np.int32)
+    near, nearest = w.keys[:DOORS], w.nodes[:DOORS]  # the heap, which a walk along links does not need
     n = 0
     concepts = max(1, min(frontier.doors.shape[0], most // 2))
     for i in range(concepts):
@@ -168,7 +168,7 @@ def through_doors(g: Guides, factor: float, norm: float, most: int, width: int, 
     return concepts + n
 
 
-@kernel
+@subkernel
 def enter(codes: Codes, row: int, factor: float, norm: float, width: int, allowed: Flags, w: Scratch) -> None:
     """Make a leaf one of those a walk starts from, if it is there and not one already."""
     if w.stamps[row] != w.stamp[0] and codes.leaf_norm[row] != np.inf:
@@ -176,7 +176,7 @@ def enter(codes: Codes, row: int, factor: float, norm: float, width: int, allowe
         _offer(w, width, w.counts[0], _distance(codes, row, factor, norm, w), row, allowed)
 
 
-@kernel
+@subkernel
 def down_the_tree(
     t: TreeArrays, codes: Codes, dim: int, factor: float, norm: float, most: int, width: int, allowed: Flags, w: Scratch
 ) -> int:
@@ -207,7 +207,7 @@ def down_the_tree(
         waiting = _pop(w.keys, w.nodes, waiting)
 
 
-@kernel
+@subkernel
 def along_links(g: Guides, factor: float, norm: float, most: int, width: int, allowed: Flags, w: Scratch) -> int:
     """Step 2: follow the links of the nearest leaf not followed yet, until all of the best were. Returns nodes scored.
 

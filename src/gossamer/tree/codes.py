@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.jit import kernel
+from gossamer.jit import kernel, subkernel
 from gossamer.simd import integer_dot
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
 
@@ -84,7 +84,7 @@ def with_rows(codes: Codes, leaves: int, inners: int) -> Codes:
     return Codes(**grown)
 
 
-@kernel
+@subkernel
 def _encode(x: Floats | Doubles, codes: Codes, out: Bytes) -> float:
     """Write the code of x; returns its squared length from the centre."""
     inverse = 1.0 / codes.step[0]
@@ -96,7 +96,7 @@ def _encode(x: Floats | Doubles, codes: Codes, out: Bytes) -> float:
     return norm
 
 
-@kernel
+@subkernel
 def encode_leaf(t: TreeArrays, codes: Codes, row: int) -> None:
     """Take a leaf's row anew."""
     if t.norm[row] == np.inf:
@@ -105,7 +105,7 @@ def encode_leaf(t: TreeArrays, codes: Codes, row: int) -> None:
         codes.leaf_norm[row] = _encode(t.vectors[row], codes, codes.leaf[row])
 
 
-@kernel
+@subkernel
 def encode_inner(t: TreeArrays, codes: Codes, node: int) -> None:
     """Take an internal node's row anew, if it changed."""
     row = t.row[node]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from gossamer.jit import kernel
+from gossamer.jit import kernel, subkernel
 from gossamer.tree.arrays import NONE, Doubles, Floats, Limit, Meta, TreeArrays
 from gossamer.tree.kernels import (
     TIE,
     add,
     block_length,
+    copy,
     log_det,
     log_det_leaf_with,
     log_det_leaves,
@@ -48,7 +49,7 @@ def insert_rows(t: TreeArrays, X: Floats, start: int, node: int) -> tuple[int, i
     for i in range(start, X.shape[0]):
         if not has_room(t):
             return i, node
-        x[:] = X[i]
+        copy(X[i], x)
         if node == NONE:
             t.meta[Meta.CHANGES] += 1
             _widen(t.limits, X[i])
@@ -66,7 +67,7 @@ def insert_rows(t: TreeArrays, X: Floats, start: int, node: int) -> tuple[int, i
     return X.shape[0], NONE
 
 
-@kernel
+@subkernel
 def has_room(t: TreeArrays) -> bool:
     """Whether one more step down, which makes at most a leaf and an internal node, finds its slots."""
     return (
@@ -77,7 +78,7 @@ def has_room(t: TreeArrays) -> bool:
     )
 
 
-@kernel
+@subkernel
 def _widen(limits: Doubles, x: Floats) -> None:
     low, high = limits[Limit.LOWEST], limits[Limit.HIGHEST]
     for d in range(x.shape[0]):
@@ -86,7 +87,7 @@ def _widen(limits: Doubles, x: Floats) -> None:
     limits[Limit.LOWEST], limits[Limit.HIGHEST] = low, high
 
 
-@kernel
+@subkernel
 def descend(t: TreeArrays, node: int, x32: Floats, x: Doubles, document: int) -> int:
     """Sort x in below `node` (NONE: the tree is empty). Returns NONE when done, else where it ran out of room."""
     acuity = t.limits[Limit.ACUITY]
@@ -160,7 +161,7 @@ def descend(t: TreeArrays, node: int, x32: Floats, x: Doubles, document: int) ->
     return NONE
 
 
-@kernel
+@subkernel
 def _two_best(
     t: TreeArrays, node: int, x: Doubles, acuity: float, block: int, tie: float
 ) -> tuple[float, int, float, int]:
@@ -192,7 +193,7 @@ def _two_best(
     return s, b1, h1, b2
 
 
-@kernel
+@subkernel
 def _log_det_merged(t: TreeArrays, b1: int, b2: int, x: Doubles, acuity: float, block: int) -> float:
     """h(b1 ∪ b2 ∪ x), for children of either kind."""
     if t.n_children[b1] == 0:
@@ -206,7 +207,7 @@ def _log_det_merged(t: TreeArrays, b1: int, b2: int, x: Doubles, acuity: float, 
     return log_det_leaves(t.vectors[r1], n1, t.vectors[r2], n2, x, acuity, block)
 
 
-@kernel
+@subkernel
 def pool_child(t: TreeArrays, mean: Doubles, m2: Doubles, n: int, child: int) -> None:
     """Pool the moments (of n documents so far) with those of a child, leaf or not."""
     row = t.row[child]
@@ -216,7 +217,7 @@ def pool_child(t: TreeArrays, mean: Doubles, m2: Doubles, n: int, child: int) ->
         pool(mean, m2, n, t.mean[row], t.m2[row], t.size[child])
 
 
-@kernel
+@subkernel
 def sum_of_children(t: TreeArrays, node: int) -> float:
     """S(p) = Σ n·h over the children."""
     s = 0.0
@@ -227,21 +228,22 @@ def sum_of_children(t: TreeArrays, node: int) -> float:
     return s
 
 
-@kernel
+@subkernel
 def moments_of_children(t: TreeArrays, node: int) -> None:
     """Take the moments of a node afresh from its children."""
     row = t.row[node]
-    t.mean[row] = 0.0
-    t.m2[row] = 0.0
+    mean, m2 = t.mean[row], t.m2[row]
+    for d in range(mean.shape[0]):
+        mean[d], m2[d] = 0.0, 0.0
     n = 0
     child = t.first_child[node]
     while child != NONE:
-        pool_child(t, t.mean[row], t.m2[row], n, child)
+        pool_child(t, mean, m2, n, child)
         n += t.size[child]
         child = t.next_sibling[child]
 
 
-@kernel
+@subkernel
 def _merge(t: TreeArrays, parent: int, b1: int, b2: int, acuity: float, block: int) -> int:
     """Put b1 and b2 under a node of their own, which is returned."""
     merged = new_inner(t)
@@ -258,7 +260,7 @@ def _merge(t: TreeArrays, parent: int, b1: int, b2: int, acuity: float, block: i
     return merged
 
 
-@kernel
+@subkernel
 def _split(t: TreeArrays, node: int) -> None:
     """Replace `node` by its children."""
     parent = t.parent[node]
@@ -272,7 +274,7 @@ def _split(t: TreeArrays, node: int) -> None:
     t.meta[Meta.SPLIT] += 1
 
 
-@kernel
+@subkernel
 def _split_fringe(t: TreeArrays, leaf: int, x32: Floats, document: int, acuity: float, block: int) -> None:
     """A leaf meets another vector: a new node over both takes its place."""
     inner = new_inner(t)
@@ -287,7 +289,7 @@ def _split_fringe(t: TreeArrays, leaf: int, x32: Floats, document: int, acuity: 
     t.meta[Meta.FRINGE] += 1
 
 
-@kernel
+@subkernel
 def _join(t: TreeArrays, leaf: int, x: Doubles, document: int) -> None:
     """An exact duplicate joins its leaf: every ancestor takes it in, no operator is asked."""
     acuity = t.limits[Limit.ACUITY]

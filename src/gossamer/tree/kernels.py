@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from gossamer.jit import kernel
-from gossamer.tree.arrays import Doubles, Floats, Limit
+from gossamer.jit import subkernel
+from gossamer.tree.arrays import Doubles, Floats, Ints, Limit
 
 TIE: Final = 1e-10
 """Scores closer than this, as a share of the largest entropy the data allow, count as equal."""
@@ -25,7 +25,7 @@ CANCELLED: Final = 1e-4
 """A sum of squares that a subtraction shrinks below this share has lost four digits: take it afresh."""
 
 
-@kernel
+@subkernel
 def log_range(limits: Doubles) -> float:
     """Upper bound of log(σ²/a) in any dimension of any node.
 
@@ -37,7 +37,7 @@ def log_range(limits: Doubles) -> float:
     return math.log1p(0.25 * width * width / limits[Limit.ACUITY])
 
 
-@kernel
+@subkernel
 def block_length(limits: Doubles) -> int:
     """How many dimensions a product may span without leaving float64's range."""
     largest = log_range(limits)
@@ -46,7 +46,7 @@ def block_length(limits: Doubles) -> int:
     return max(1, int(LARGEST_LOG / largest))
 
 
-@kernel
+@subkernel
 def log_det(m2: Doubles, n: int, acuity: float, block: int) -> float:
     """h(c) = Σ_d log(σ²_d/a), with σ² = M2/n + a."""
     scale = 1.0 / (n * acuity)
@@ -60,7 +60,7 @@ def log_det(m2: Doubles, n: int, acuity: float, block: int) -> float:
     return total
 
 
-@kernel
+@subkernel
 def log_det_with(mean: Doubles, m2: Doubles, n: int, x: Doubles, acuity: float, block: int) -> float:
     """h(c + x): adding x to n documents makes M2' = M2 + n/(n+1)·(x − μ)², so σ²' = M2'/(n+1) + a."""
     keep = 1.0 / ((n + 1.0) * acuity)
@@ -78,7 +78,7 @@ def log_det_with(mean: Doubles, m2: Doubles, n: int, x: Doubles, acuity: float, 
     return total
 
 
-@kernel
+@subkernel
 def log_det_leaf_with(vector: Floats, n: int, x: Doubles, acuity: float, block: int) -> float:
     """h(leaf + x): the same with M2 = 0."""
     gain = n / ((n + 1.0) * (n + 1.0) * acuity)
@@ -94,7 +94,7 @@ def log_det_leaf_with(vector: Floats, n: int, x: Doubles, acuity: float, block: 
     return total
 
 
-@kernel
+@subkernel
 def log_det_union(
     mean1: Doubles, m2_1: Doubles, n1: int,
     mean2: Doubles | Floats, m2_2: Doubles, weight2: float, n2: int,
@@ -127,7 +127,7 @@ def log_det_union(
     return total
 
 
-@kernel
+@subkernel
 def log_det_leaves(vector1: Floats, n1: int, vector2: Floats, n2: int, x: Doubles, acuity: float, block: int) -> float:
     """h(leaf₁ ∪ leaf₂ ∪ x): `log_det_union` with both M2 = 0."""
     n = float(n1 + n2)
@@ -149,7 +149,14 @@ def log_det_leaves(vector1: Floats, n1: int, vector2: Floats, n2: int, x: Double
     return total
 
 
-@kernel
+@subkernel
+def copy(source: Floats | Doubles | Ints, target: Floats | Doubles | Ints) -> None:
+    """target[:] = source, without what the general assignment brings along: views that may overlap, broadcasting."""
+    for d in range(source.shape[0]):
+        target[d] = source[d]
+
+
+@subkernel
 def add(mean: Doubles, m2: Doubles, n: int, x: Doubles) -> None:
     """Add x to the moments of n documents (Welford): μ' = μ + δ/(n+1), M2' = M2 + δ²·n/(n+1), δ = x − μ."""
     step = 1.0 / (n + 1.0)
@@ -160,7 +167,7 @@ def add(mean: Doubles, m2: Doubles, n: int, x: Doubles) -> None:
         m2[d] += delta * delta * gain
 
 
-@kernel
+@subkernel
 def subtract(mean: Doubles, m2: Doubles, n: int, x: Doubles) -> bool:
     """Take x out of the moments of n > 1 documents: the inverse of `add`.
 
@@ -179,7 +186,7 @@ def subtract(mean: Doubles, m2: Doubles, n: int, x: Doubles) -> bool:
     return cancelled == 0
 
 
-@kernel
+@subkernel
 def pool(mean: Doubles, m2: Doubles, n: int, other_mean: Doubles, other_m2: Doubles, other_n: int) -> None:
     """Pool the moments of two sets: M2 = M2₁ + M2₂ + δ²·n₁n₂/(n₁+n₂), δ = μ₂ − μ₁ (Chan et al. 1979)."""
     share = other_n / (n + other_n)
@@ -190,7 +197,7 @@ def pool(mean: Doubles, m2: Doubles, n: int, other_mean: Doubles, other_m2: Doub
         m2[d] += other_m2[d] + delta * delta * gain
 
 
-@kernel
+@subkernel
 def pool_leaf(mean: Doubles, m2: Doubles, n: int, vector: Floats, leaf_n: int) -> None:
     """Pool the moments of a set with a leaf, whose M2 is 0."""
     share = leaf_n / (n + leaf_n)
@@ -201,7 +208,7 @@ def pool_leaf(mean: Doubles, m2: Doubles, n: int, vector: Floats, leaf_n: int) -
         m2[d] += delta * delta * gain
 
 
-@kernel
+@subkernel
 def squared_length(x: Floats) -> float:
     """Σ x², in double precision."""
     total = 0.0
@@ -210,7 +217,7 @@ def squared_length(x: Floats) -> float:
     return total
 
 
-@kernel
+@subkernel
 def content_hash(x: Floats) -> int:
     """A hash of the bytes of x. Only speed depends on it: a match is always compared in full."""
     bits = x.view(np.uint32)
@@ -223,7 +230,7 @@ def content_hash(x: Floats) -> int:
     return np.int64(total & np.uint64(0x7FFFFFFFFFFFFFFF))  # type: ignore[return-value]
 
 
-@kernel
+@subkernel
 def same(a: Floats, b: Floats) -> bool:
     """Whether two vectors are equal in every coordinate."""
     for d in range(a.shape[0]):

@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gossamer.jit import kernel
+from gossamer.jit import kernel, subkernel
 from gossamer.tree.arrays import NONE, Floats, Ints
 from gossamer.tree.codes import Codes, code_distance
+from gossamer.tree.kernels import copy
 
 OWN: Final = 16
 """Links a new leaf makes."""
@@ -45,7 +46,21 @@ def links_for(links: Links, rows: int) -> Links:
     return Links(to, degree)
 
 
-@kernel
+class Desk(NamedTuple):
+    """Where links are weighed: used again from leaf to leaf, so that no kernel allocates."""
+
+    neighbours: Ints
+    candidates: Ints
+    distances: Floats
+
+
+def new_desk() -> Desk:
+    """Room for the links of one leaf and of another."""
+    ints = np.int32
+    return Desk(np.zeros(MOST, ints), np.zeros(2 * MOST, ints), np.zeros(2 * MOST, np.float32))
+
+
+@subkernel
 def thin(codes: Codes, rows: Ints, distances: Floats, most: int, out: Ints) -> int:
     """Of candidates in order of distance, keep each that is nearer to the leaf than to any kept before it.
 
@@ -66,7 +81,7 @@ def thin(codes: Codes, rows: Ints, distances: Floats, most: int, out: Ints) -> i
     return kept
 
 
-@kernel
+@subkernel
 def sort_by_distance(rows: Ints, distances: Floats) -> None:
     """Nearest first; they are few."""
     for i in range(1, rows.shape[0]):
@@ -78,20 +93,17 @@ def sort_by_distance(rows: Ints, distances: Floats) -> None:
         rows[at], distances[at] = row, distance
 
 
-@kernel
-def set_links(links: Links, codes: Codes, row: int, found: Ints, distances: Floats) -> None:
+@subkernel
+def set_links(links: Links, codes: Codes, row: int, found: Ints, distances: Floats, desk: Desk) -> None:
     """Link a leaf to the best of what its search found (in order of distance), and those back to it."""
-    chosen = np.empty(OWN, np.int32)
-    n = thin(codes, found, distances, OWN, chosen)
-    for i in range(n):
-        links.to[row, i] = chosen[i]
+    n = thin(codes, found, distances, OWN, links.to[row])
     links.degree[row] = n
     for i in range(n):
-        add_link(links, codes, chosen[i], row)
+        add_link(links, codes, links.to[row, i], row, desk)
 
 
-@kernel
-def add_link(links: Links, codes: Codes, row: int, other: int) -> None:
+@subkernel
+def add_link(links: Links, codes: Codes, row: int, other: int, desk: Desk) -> None:
     """Let `row` link to `other`; where it has no room, all its links are thinned to make some."""
     degree = links.degree[row]
     for i in range(degree):
@@ -101,51 +113,47 @@ def add_link(links: Links, codes: Codes, row: int, other: int) -> None:
         links.to[row, degree] = other
         links.degree[row] = degree + 1
         return
-    candidates = np.empty(MOST + 1, np.int32)
-    distances = np.empty(MOST + 1, np.float32)
-    candidates[:MOST] = links.to[row]
-    candidates[MOST] = other
-    _relink(links, codes, row, candidates, distances)
+    copy(links.to[row], desk.candidates)
+    desk.candidates[MOST] = other
+    _relink(links, codes, row, MOST + 1, desk)
 
 
-@kernel
-def _relink(links: Links, codes: Codes, row: int, candidates: Ints, distances: Floats) -> None:
-    """Choose the links of a leaf anew from candidates in any order."""
-    for i in range(candidates.shape[0]):
+@subkernel
+def _relink(links: Links, codes: Codes, row: int, n: int, desk: Desk) -> None:
+    """Choose the links of a leaf anew from the first n candidates on the desk, in any order."""
+    candidates, distances = desk.candidates[:n], desk.distances[:n]
+    for i in range(n):
         distances[i] = code_distance(codes, row, candidates[i])
     sort_by_distance(candidates, distances)
-    chosen = np.empty(MOST, np.int32)
-    n = thin(codes, candidates, distances, MOST - MOST // 4, chosen)
-    for i in range(n):
-        links.to[row, i] = chosen[i]
-    links.degree[row] = n
+    links.degree[row] = thin(codes, candidates, distances, MOST - MOST // 4, links.to[row])
 
 
 @kernel
-def drop_leaves(links: Links, codes: Codes, rows: Ints) -> None:
+def drop_leaves(links: Links, codes: Codes, rows: Ints, desk: Desk) -> None:
     """Leaves go, one after the other; their codes must be marked as gone already."""
     for i in range(rows.shape[0]):
-        _drop_leaf(links, codes, rows[i])
+        _drop_leaf(links, codes, rows[i], desk)
 
 
-@kernel
-def _drop_leaf(links: Links, codes: Codes, row: int) -> None:
+@subkernel
+def _drop_leaf(links: Links, codes: Codes, row: int, desk: Desk) -> None:
     """A leaf goes: those that linked to it link to its neighbours instead.
 
     Who links here is found among the neighbours and theirs, which is where nearly all of them are; a link
     missed leads to a row without a leaf, or later to another leaf, and costs one wasted distance.
     """
     degree = links.degree[row]
-    neighbours = links.to[row, :degree].copy()
+    neighbours = desk.neighbours[:degree]
+    copy(links.to[row, :degree], neighbours)
     links.degree[row] = 0
     for i in range(degree):
-        _bridge(links, codes, neighbours[i], row, neighbours)
+        _bridge(links, codes, neighbours[i], row, neighbours, desk)
         for j in range(links.degree[neighbours[i]]):
-            _bridge(links, codes, links.to[neighbours[i], j], row, neighbours)
+            _bridge(links, codes, links.to[neighbours[i], j], row, neighbours, desk)
 
 
-@kernel
-def _bridge(links: Links, codes: Codes, row: int, gone: int, others: Ints) -> None:
+@subkernel
+def _bridge(links: Links, codes: Codes, row: int, gone: int, others: Ints, desk: Desk) -> None:
     """If `row` links to `gone`, put the neighbours of `gone` in its place and thin."""
     degree = links.degree[row]
     if codes.leaf_norm[row] == np.inf:
@@ -159,9 +167,8 @@ def _bridge(links: Links, codes: Codes, row: int, gone: int, others: Ints) -> No
         return
     links.to[row, at] = links.to[row, degree - 1]
     links.degree[row] = degree = degree - 1
-    candidates = np.empty(degree + others.shape[0], np.int32)
-    n = degree
-    candidates[:n] = links.to[row, :n]
+    candidates, n = desk.candidates, degree
+    copy(links.to[row, :n], candidates)
     for i in range(others.shape[0]):
         fresh = others[i] != row and others[i] != gone and codes.leaf_norm[others[i]] != np.inf
         for j in range(n):
@@ -169,4 +176,4 @@ def _bridge(links: Links, codes: Codes, row: int, gone: int, others: Ints) -> No
         if fresh:
             candidates[n] = others[i]
             n += 1
-    _relink(links, codes, row, candidates[:n], np.empty(n, np.float32))
+    _relink(links, codes, row, n, desk)

@@ -11,6 +11,7 @@ import numpy as np
 from gossamer.jit import kernel
 from gossamer.tree.arrays import NONE, Longs, Meta, TreeArrays
 from gossamer.tree.grow import descend, has_room
+from gossamer.tree.kernels import copy
 from gossamer.tree.shrink import take_out
 
 
@@ -35,8 +36,8 @@ def redistribute(t: TreeArrays, documents: Longs, start: int, node: int) -> tupl
             # The slot just freed is the first to be used again: the leaf keeps its id and its row.
             node = t.meta[Meta.ROOT]
         row = t.row[t.meta[Meta.FREE_LEAF]]
-        x[:] = t.vectors[row]
-        x32[:] = t.vectors[row]
+        copy(t.vectors[row], x)
+        copy(t.vectors[row], x32)
         node = descend(t, node, x32, x, document)
         if node != NONE:
             return i, node

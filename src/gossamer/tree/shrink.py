@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gossamer.jit import kernel
+from gossamer.jit import kernel, subkernel
 from gossamer.tree.arrays import NONE, Doubles, Limit, Longs, Meta, TreeArrays
 from gossamer.tree.grow import moments_of_children, sum_of_children
-from gossamer.tree.kernels import block_length, log_det, subtract
+from gossamer.tree.kernels import block_length, copy, log_det, subtract
 from gossamer.tree.structure import detach, drop_document, free_inner, free_leaf, replace
 
 
@@ -19,14 +19,14 @@ def remove_documents(t: TreeArrays, documents: Longs) -> None:
         take_out(t, documents[i], x)
 
 
-@kernel
+@subkernel
 def take_out(t: TreeArrays, document: int, x: Doubles) -> None:
     """Remove one document; its vector is left in x."""
     acuity = t.limits[Limit.ACUITY]
     block = block_length(t.limits)
     t.meta[Meta.CHANGES] += 1
     leaf = drop_document(t, document)
-    x[:] = t.vectors[t.row[leaf]]
+    copy(t.vectors[t.row[leaf]], x)
     node = t.parent[leaf]
     if t.size[leaf] == 0:
         node = _drop_leaf(t, leaf)
@@ -42,7 +42,7 @@ def take_out(t: TreeArrays, document: int, x: Doubles) -> None:
         node = t.parent[node]
 
 
-@kernel
+@subkernel
 def _drop_leaf(t: TreeArrays, leaf: int) -> int:
     """Take an empty leaf off the tree; a parent left with one child gives its place to that child.
 

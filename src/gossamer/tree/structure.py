@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gossamer.jit import kernel
+from gossamer.jit import kernel, subkernel
 from gossamer.tree.arrays import NONE, Floats, Ints, Meta, TreeArrays
-from gossamer.tree.kernels import content_hash, same, squared_length
+from gossamer.tree.kernels import content_hash, copy, same, squared_length
 
 
-@kernel
+@subkernel
 def new_leaf(t: TreeArrays, x: Floats) -> int:
     """A leaf slot that holds x and no document yet; findable by content."""
     node = t.meta[Meta.FREE_LEAF]
@@ -23,7 +23,7 @@ def new_leaf(t: TreeArrays, x: Floats) -> int:
         t.meta[Meta.LEAF_ROWS] += 1
     _clear(t, node)
     row = t.row[node]
-    t.vectors[row] = x
+    copy(x, t.vectors[row])
     t.norm[row] = squared_length(x)
     t.key[row] = content_hash(x)
     place = t.key[row] & (t.bucket.shape[0] - 1)
@@ -34,7 +34,7 @@ def new_leaf(t: TreeArrays, x: Floats) -> int:
     return node
 
 
-@kernel
+@subkernel
 def new_inner(t: TreeArrays) -> int:
     """An internal slot without children; its moments are for the caller to fill in."""
     node = t.meta[Meta.FREE_INNER]
@@ -51,7 +51,7 @@ def new_inner(t: TreeArrays) -> int:
     return node
 
 
-@kernel
+@subkernel
 def _clear(t: TreeArrays, node: int) -> None:
     t.size[node] = 0
     t.parent[node] = NONE
@@ -64,7 +64,7 @@ def _clear(t: TreeArrays, node: int) -> None:
     t.first_document[node] = NONE
 
 
-@kernel
+@subkernel
 def free_leaf(t: TreeArrays, node: int) -> None:
     """Give back the slot of a leaf that hangs nowhere any more."""
     row = t.row[node]
@@ -84,7 +84,7 @@ def free_leaf(t: TreeArrays, node: int) -> None:
     t.meta[Meta.LEAVES] -= 1
 
 
-@kernel
+@subkernel
 def free_inner(t: TreeArrays, node: int) -> None:
     """Give back the slot of an internal node that hangs nowhere any more."""
     t.size[node] = 0
@@ -94,7 +94,7 @@ def free_inner(t: TreeArrays, node: int) -> None:
     t.meta[Meta.NODES] -= 1
 
 
-@kernel
+@subkernel
 def find_leaf(t: TreeArrays, x: Floats) -> int:
     """The leaf that holds exactly x, or NONE."""
     key = content_hash(x)
@@ -120,7 +120,7 @@ def rehash(t: TreeArrays) -> None:
             t.bucket[place] = node
 
 
-@kernel
+@subkernel
 def attach(t: TreeArrays, parent: int, child: int) -> None:
     """Hang `child`, which hangs nowhere, under `parent`."""
     head = t.first_child[parent]
@@ -133,7 +133,7 @@ def attach(t: TreeArrays, parent: int, child: int) -> None:
     t.n_children[parent] += 1
 
 
-@kernel
+@subkernel
 def detach(t: TreeArrays, child: int) -> None:
     """Take `child` out of its parent's list."""
     parent, before, after = t.parent[child], t.prev_sibling[child], t.next_sibling[child]
@@ -147,7 +147,7 @@ def detach(t: TreeArrays, child: int) -> None:
     t.parent[child] = NONE
 
 
-@kernel
+@subkernel
 def replace(t: TreeArrays, old: int, new: int) -> None:
     """Put `new`, which hangs nowhere, where `old` hangs; `old` hangs nowhere afterwards."""
     parent = t.parent[old]
@@ -160,7 +160,7 @@ def replace(t: TreeArrays, old: int, new: int) -> None:
     t.parent[old] = NONE
 
 
-@kernel
+@subkernel
 def hang_document(t: TreeArrays, leaf: int, document: int) -> None:
     """Put a document into `leaf`."""
     t.meta[Meta.DOCUMENTS] += 1
@@ -174,7 +174,7 @@ def hang_document(t: TreeArrays, leaf: int, document: int) -> None:
     t.size[leaf] += 1
 
 
-@kernel
+@subkernel
 def drop_document(t: TreeArrays, document: int) -> int:
     """Take a document off its leaf, which is returned."""
     leaf, before, after = t.leaf[document], t.prev_document[document], t.next_document[document]
