@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from gossamer.tree.cobweb import CobwebTree
-
-if TYPE_CHECKING:
-    from gossamer.whiten import Whitener
+from gossamer.whitening import Whitening
 
 
 @dataclass(frozen=True)
@@ -20,11 +18,9 @@ class Preset:
     refine: Literal["auto"] | None
     paper: bool
 
-    def whitener(self) -> Whitener:
-        """A whitener of this preset, to be fitted."""
-        from gossamer.whiten import Whitener
-
-        return Whitener.paper() if self.paper else Whitener()
+    def whitening(self) -> Whitening:
+        """The whitening of this preset, to be fitted."""
+        return Whitening.paper() if self.paper else Whitening()
 
 
 PRESETS: Final = {

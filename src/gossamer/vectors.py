@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,7 @@ from gossamer.rank.path_sum import Aggregate, PathSum
 from gossamer.rank.request import Method, Request, as_context
 from gossamer.results import DocId, Explanation, PathStep, Refinement, SearchResult
 from gossamer.tree.cobweb import CobwebTree
-
-if TYPE_CHECKING:
-    from gossamer.whiten import Whitener
+from gossamer.whitening import Whitening
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -58,7 +56,7 @@ class VectorIndex:
         dim: int,
         preset: Literal["default", "paper"] = "default",
         *,
-        whitener: Whitener | Literal["preset"] | None = "preset",
+        whitener: Whitening | Literal["preset"] | None = "preset",
         acuity: float | Literal["auto"] | None = None,
         context: float | None = None,
         refine: Literal["preset", "auto"] | None = "preset",
@@ -79,7 +77,7 @@ class VectorIndex:
         wanted = chosen.acuity if acuity is None else acuity
         self._acuity: float | Literal["auto"] = wanted if isinstance(wanted, str) else float(wanted)
         self._context = as_context(chosen.context if context is None else context)
-        given = chosen.whitener() if whitener == "preset" else whitener
+        given = chosen.whitening() if whitener == "preset" else whitener
         fitted = hasattr(given, "components_")
         if given is not None and fitted and given.n_features_in_ != dim:
             raise DimensionError(f"the whitener takes {given.n_features_in_} dimensions, the index {dim}")
@@ -351,7 +349,7 @@ class VectorIndex:
         return self._tree
 
     @property
-    def whitener(self) -> Whitener | None:
+    def whitener(self) -> Whitening | None:
         """The whitener, once it is fitted; None before, and where vectors are taken as they are."""
         return self._whitener
 
@@ -433,15 +431,13 @@ class VectorIndex:
     @classmethod
     def from_bundle(cls, bundle: Bundle) -> Self:
         """The index that `to_bundle` described."""
-        from gossamer.whiten import Whitener
-
         params = bundle.params
         try:
             whitener = None
             if "whitener" in params:
-                whitener = Whitener.from_bundle(bundle.part("whitener"))
+                whitener = Whitening.from_bundle(bundle.part("whitener"))
             elif params["to_be_fitted"] is not None:
-                whitener = Whitener(**params["to_be_fitted"])
+                whitener = Whitening(**params["to_be_fitted"])
             index = cls(
                 params["dim"], params["preset"],
                 whitener=whitener, acuity=params["acuity"], context=params["context"],

@@ -138,6 +138,7 @@ class Guide:
         rows = int(t.meta[Meta.LEAF_ROWS])
         codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
         encode_all(t, codes)
+        known = None if self._g is None else self._g.links
         links = links_for(empty_links(), len(t.vectors)) if self.linked else empty_links()
         self._g = Guides(codes, links, choose_frontier(t, codes))
         self._sized_for, self._stirred, self._removed = int(t.meta[Meta.LEAVES]), 0, 0
@@ -146,8 +147,13 @@ class Guide:
             return
         g, chosen = self._g, np.empty((rows, OWN), np.int32)
         in_threads(lambda first, last: choose_beside(t, codes, first, last, chosen[first:last]), rows)
+        rounds = _ROUNDS
+        if known is not None:  # what was linked before begins with the links it had
+            had = np.flatnonzero((known.degree[:rows] > 0) & np.isfinite(codes.leaf_norm[: len(known.degree[:rows])]))
+            chosen[had] = np.where(np.arange(OWN) < known.degree[had, None], known.to[had, :OWN], NONE)
+            rounds = _ROUNDS[-1:] if 3 * len(had) > rows else _ROUNDS
         replace_links(chosen, links)
-        for width in _ROUNDS:
+        for width in rounds:
 
             def choose(first: int, last: int, width: int = width) -> None:
                 scratch = self._take_scratch(t, width)
@@ -227,7 +233,7 @@ class Guide:
         for step in range(len(_LADDER) if self.linked else len(_BUDGETS)):
             effort = Effort(_LADDER[step], _ANY) if self.linked else Effort(20, _BUDGETS[step])
             found = self.search(t, Q, 10, effort).documents
-            recalls.append(np.mean([len(np.intersect1d(a, b)) for a, b in zip(found, exact, strict=True)]) / 10)
+            recalls.append(float((found[:, :, None] == exact[:, None, :]).any(axis=2).mean()))
             if recalls[-1] > 0.9995:
                 break
         # More effort never finds less; a dip is the sample's noise.
