@@ -38,6 +38,23 @@ def test_any_sequence_keeps_the_tree_consistent(X: Matrix, acuity: float, scale:
             assert np.array_equal(tree.node(tree.leaf(document)).mean, X[document] * np.float32(scale))
 
 
+@settings(max_examples=100)
+@given(X=matrices(max_rows=60, max_dim=9), acuity=acuities, scale=scales, removed=st.integers(1, 7))
+def test_refining_keeps_the_tree_consistent(X: Matrix, acuity: float, scale: float, removed: int) -> None:
+    """Documents are sorted in again: the same ones in the same leaves, everything else in step."""
+    tree = CobwebTree(X.shape[1], acuity)
+    tree.insert_many(X * np.float32(scale))
+    tree.remove(range(0, len(X), removed + 1))
+    alive = [document for document in range(len(X)) if document % (removed + 1)]
+    leaves = {document: tree.leaf(document) for document in alive}
+    tree.refine(passes=2)
+    tree.check()
+    assert {document: tree.leaf(document) for document in alive} == leaves
+    assert not alive or tree.node(tree.root).documents == tuple(alive)
+    tree.remove(alive)
+    tree.check()
+
+
 @given(X=matrices(max_rows=40), acuity=acuities)
 def test_batches_do_not_matter(X: Matrix, acuity: float) -> None:
     """One call or many: the same tree, byte for byte."""
