@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-_LANES = 32
+LANES = 32
 """Dimensions a step of `integer_dot`; rows are padded to a multiple."""
 
 
@@ -48,8 +48,8 @@ def _integer_dot(typing, left, right):
         ]
         length = builder.extract_value(arrays[1].shape, 0)
         wide = ir.IntType(32)
-        sums = cgutils.alloca_once_value(builder, _constant(wide, [0] * (_LANES // 2)))
-        zero, step = ir.Constant(length.type, 0), ir.Constant(length.type, _LANES)
+        sums = cgutils.alloca_once_value(builder, _constant(wide, [0] * (LANES // 2)))
+        zero, step = ir.Constant(length.type, 0), ir.Constant(length.type, LANES)
         with cgutils.for_range_slice(builder, zero, length, step) as (at, _):
             factors = [_load(builder, array, at, wide) for array in arrays]
             products = builder.mul(*factors)
@@ -68,12 +68,12 @@ integer_dot: Callable[..., int] = intrinsic(_integer_dot)
 
 
 def _load(builder, array, at, wide):
-    """_LANES numbers from `at` on, made 32 bits wide."""
+    """LANES numbers from `at` on, made 32 bits wide."""
     element = array.data.type.pointee
-    address = builder.bitcast(builder.gep(array.data, [at]), ir.VectorType(element, _LANES).as_pointer())
+    address = builder.bitcast(builder.gep(array.data, [at]), ir.VectorType(element, LANES).as_pointer())
     numbers = builder.load(address)
     numbers.align = 1
-    return builder.sext(numbers, ir.VectorType(wide, _LANES))
+    return builder.sext(numbers, ir.VectorType(wide, LANES))
 
 
 def _pick(builder, vector, start, step, count=None):

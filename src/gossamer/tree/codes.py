@@ -15,14 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.jit import kernel, subkernel
-from gossamer.simd import integer_dot
+from gossamer.simd import LANES, integer_dot
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
 
 Bytes: TypeAlias = npt.NDArray[np.int8]
 Shorts: TypeAlias = npt.NDArray[np.int16]
-
-_LINE: Final = 64
-"""Rows are padded to whole cache lines."""
 
 _QUERY_RANGE: Final = 2.0**31 / 128.0
 """A query's whole numbers stay below this over the dimension, so that a dot product fits in 32 bits."""
@@ -59,7 +56,7 @@ def choose_grid(t: TreeArrays) -> tuple[Floats, Doubles]:
 
 def empty_codes(centre: Floats, step: Doubles) -> Codes:
     """Codes of no row yet, on a grid."""
-    width = -(-len(centre) // _LINE) * _LINE
+    width = -(-len(centre) // LANES) * LANES
     floats = np.zeros(0, np.float32)
     return Codes(
         centre, step, np.zeros((0, width), np.int8), floats, np.zeros((0, width), np.int8),
