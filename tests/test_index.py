@@ -307,7 +307,7 @@ def test_concepts(small: Index) -> None:
     assert (root.depth, root.size, root.parent) == (0, 5, None)
     by_id = {concept.id: concept for concept in concepts}
     for concept in concepts:
-        assert concept.label in TEXTS
+        assert concept.label in TEXTS or concept.children
         if concept.children:
             assert concept.size == sum(by_id[child].size for child in concept.children)
             assert all(by_id[child].depth == concept.depth + 1 for child in concept.children)
@@ -322,9 +322,10 @@ def test_concepts(small: Index) -> None:
 
 def test_long_labels_are_cut(ix: Index) -> None:
     ix.add("the moon is " * 40)
-    label = ix.concepts()[0].label
-    assert label.endswith("…")
-    assert len(label) <= 60
+    leaf = ix.concepts()[0]
+    assert leaf.label.endswith("…")
+    assert len(leaf.label) <= 60
+    assert len(leaf.exemplars[0].text) <= 200
 
 
 # -- scores -----------------------------------------------------------------------------------------
@@ -373,10 +374,10 @@ def test_an_explanation_adds_up_and_agrees_with_search(small: Index) -> None:
         for hit in small.search("the sun in the tree", k=5, hybrid=hybrid):
             why = small.explain("the sun in the tree", hit.id, hybrid=hybrid)
             assert why.score == hit.score == why.dense + why.lexical
-            assert (why.dense, why.lexical, why.path) == (hit.dense, hit.lexical, hit.path)
-            assert [step.node for step in why.steps] == [concept.id for concept in why.path]
-            gained = why.steps[-1].log_p - why.steps[0].log_p
-            assert sum(step.gain for step in why.steps) == pytest.approx(gained, abs=1e-6)
+            assert (why.dense, why.lexical) == (hit.dense, hit.lexical)
+            assert tuple(step.concept for step in why.path) == hit.path
+            gained = why.path[-1].log_p - why.path[0].log_p
+            assert sum(step.gain for step in why.path) == pytest.approx(gained, abs=1e-6)
     why = small.explain("the sun in the trees", "wolf")
     assert set(why.words) == {"the", "in", "trees"}, "words count in whatever form"
     assert why.weight == WEIGHT
@@ -762,3 +763,12 @@ def test_an_index_of_format_version_1_can_be_read(tmp_path: Path) -> None:
         index.check()
         index.add("and it grows on", "new")
         index.check()
+
+
+def test_answers_carry_their_cost() -> None:
+    with Index(encoder=encode) as ix:
+        assert ix.search("anything").visited == 0
+        ix.add(["a red apple", "a green pear", "the blue sky"])
+        found = ix.search("red apple", k=2)
+        assert found.visited >= 3
+        assert isinstance(found, list)

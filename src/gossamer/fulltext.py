@@ -8,9 +8,10 @@ a query and 27.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from unicodedata import normalize
 
 _WORD = re.compile(r"[^\W_]+")
@@ -49,10 +50,15 @@ def telling_words(db: sqlite3.Connection, words: Iterable[str], documents: int) 
     return sorted(telling, key=lambda word: (counts[word], word))[:_MOST_WORDS]
 
 
-def words_in(db: sqlite3.Connection, words: Iterable[str], document: int) -> list[str]:
-    """Those of the words that a document holds, in whatever form."""
-    query = "SELECT 1 FROM words WHERE words MATCH ? AND rowid = ?"
-    return [word for word in words if db.execute(query, (_either([word]), document)).fetchone()]
+def words_in(db: sqlite3.Connection, words: Iterable[str], documents: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Those of the words that each document holds, in whatever form."""
+    held: dict[int, list[str]] = {document: [] for document in documents}
+    query = "SELECT rowid FROM words WHERE words MATCH ? AND rowid IN (SELECT value FROM json_each(?))"
+    listed = json.dumps(list(held))
+    for word in words:
+        for (document,) in db.execute(query, (_either([word]), listed)):
+            held[document].append(word)
+    return {document: tuple(found) for document, found in held.items()}
 
 
 def _holding(db: sqlite3.Connection, word: str) -> int:

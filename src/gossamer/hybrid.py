@@ -14,8 +14,10 @@ import math
 import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gossamer.checks import Floats
 from gossamer.store import rows
@@ -60,15 +62,24 @@ def normalised(scores: Mapping[int, float], weight: float) -> dict[int, float]:
     return {document: weight * (score / best) for document, score in scores.items()}
 
 
+class Ranking(NamedTuple):
+    """Documents, best first, and how many nodes of the tree and documents beside it were scored for them."""
+
+    found: list[Scored]
+    visited: int
+
+
 def rank(
     db: sqlite3.Connection, vectors: VectorIndex, q: Floats, k: int, lexical: Mapping[int, float], scope: Scope
-) -> list[Scored]:
-    """The k best documents or more, best first; all there are where they are fewer."""
+) -> Ranking:
+    """The k best documents or more; all there are where they are fewer."""
     order = _by_score(lexical, scope)
-    depth = max(4 * k, 50)
+    depth, visited = max(4 * k, 50), 0
     while True:
-        best, floor = _nearest(db, vectors, q, depth, scope)
-        best |= best_passages(db, vectors, q, [document for document in order[:depth] if document not in best], scope)
+        best, floor, scored = _nearest(db, vectors, q, depth, scope)
+        beside = [document for document in order[:depth] if document not in best]
+        visited += scored + len(beside)
+        best |= best_passages(db, vectors, q, beside, scope)
         ranked = sorted(
             (
                 Scored(document, passage, dense, lexical.get(document, 0.0))
@@ -78,7 +89,7 @@ def rank(
         )
         unseen = floor + (lexical[order[depth]] if depth < len(order) else 0.0)
         if floor == -math.inf or (len(ranked) >= k and ranked[k - 1].score >= unseen):
-            return ranked
+            return Ranking(ranked, visited)
         depth *= 4
 
 
@@ -103,26 +114,39 @@ def best_passages(
     return _best(vectors, q, owners)
 
 
+def all_scores(
+    db: sqlite3.Connection, vectors: VectorIndex, q: Floats, lexical: Mapping[int, float]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Every document in ascending order, with both parts of its score."""
+    owners = rows.owners(db)
+    cosines = np.array(_cosines(vectors, q, list(owners)))
+    documents, places = np.unique(np.fromiter(owners.values(), np.int64, len(owners)), return_inverse=True)
+    dense = np.full(len(documents), -np.inf)
+    np.maximum.at(dense, places, cosines)
+    return documents, dense, np.array([lexical.get(document, 0.0) for document in documents.tolist()])
+
+
 def _nearest(
     db: sqlite3.Connection, vectors: VectorIndex, q: Floats, depth: int, scope: Scope
-) -> tuple[dict[int, tuple[float, int]], float]:
-    """Documents by the `depth` nearest passages, and a cosine that no other passage exceeds."""
+) -> tuple[dict[int, tuple[float, int]], float, int]:
+    """Documents by the `depth` nearest passages, a cosine that no other passage exceeds, and the nodes scored."""
     if vectors.whitener is None:
         # Vectors as they are need not have one length, so the tree's distances would not rank as cosines do.
         owners = scope.passages
         if owners is None:
             owners = rows.owners(db)
-        return _best(vectors, q, owners), -math.inf
+        return _best(vectors, q, owners), -math.inf, len(owners)
     allowed = None if scope.passages is None or scope.concept is not None else list(scope.passages)
-    found = vectors.search(q, k=depth, allowed=allowed, within=scope.concept, recall=scope.recall).ids[0].tolist()
-    passages = [passage for passage in found if passage != -1]
+    found = vectors.search(q, k=depth, allowed=allowed, within=scope.concept, recall=scope.recall)
+    passages = [passage for passage in found.ids[0].tolist() if passage != -1]
     if scope.passages is not None:
         owners = {passage: scope.passages[passage] for passage in passages}
     else:
         owners = rows.owners_of(db, passages)
     best = _best(vectors, q, owners)
     complete = len(passages) < depth or not best
-    return best, -math.inf if complete else min(_cosines(vectors, q, passages[-1:]))
+    floor = -math.inf if complete else min(_cosines(vectors, q, passages[-1:]))
+    return best, floor, int(found.visited[0])
 
 
 def _best(vectors: VectorIndex, q: Floats, owners: Mapping[int, int]) -> dict[int, tuple[float, int]]:

@@ -16,7 +16,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from threading import Lock
@@ -25,20 +25,26 @@ from typing import Any, Self, overload
 
 import numpy.typing as npt
 
+from gossamer import overview
+from gossamer.asking import as_concept, as_weight, check_confidence, check_query, lexical_scores, scope_of
 from gossamer.batch import Batch, as_ids, check_batch
 from gossamer.checks import Floats, as_vectors, one_of, positive
 from gossamer.chunking import split
-from gossamer.concepts import ConceptNames, path_to, top_paths
-from gossamer.encoders import Encoder, FittedEncoder, Progress, check_texts, is_fitted_encoder, load_encoder
+from gossamer.encoders import Encoder, FittedEncoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.encoding import EncoderSpec, encode, reload_encoder, twin
-from gossamer.errors import ClosedError, DtypeError, ParameterError, ReadOnlyError, StateError, UnknownIdError
+from gossamer.errors import ClosedError, ParameterError, ReadOnlyError, StateError, UnknownIdError
+from gossamer.explain.concepts import Concepts, path_to, top_paths
+from gossamer.explain.cuts import nested_cuts
+from gossamer.explain.names import Labeller
+from gossamer.explain.novelty import Usual
 from gossamer.filters import compile_where
-from gossamer.fulltext import bm25, query_words, telling_words, words_in
-from gossamer.hybrid import WEIGHT, Scope, Scored, best_passages, normalised, rank
+from gossamer.hits import hits_of
+from gossamer.hybrid import rank
 from gossamer.locks import ReadWriteLock
 from gossamer.plan import Plan
-from gossamer.results import Concept, Document, Hit, IndexInfo, TextExplanation
-from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store, rows
+from gossamer.reasons import Asked, explain_document, texts_of
+from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hits, IndexInfo, Novelty, Topics
+from gossamer.store import Change, DocumentRow, Settings, Store, rows
 from gossamer.store.learnt import read_learnt
 from gossamer.store.log import Step, apply
 from gossamer.store.store import Mode
@@ -66,16 +72,23 @@ class Index:
     """
 
     def __init__(
-        self, encoder: EncoderSpec = "minilm", *, max_tokens: int | None = 200, overlap: int | None = None
+        self,
+        encoder: EncoderSpec = "minilm",
+        *,
+        max_tokens: int | None = 200,
+        overlap: int | None = None,
+        labeller: Labeller | None = None,
     ) -> None:
         """An empty index in memory.
 
         `encoder`: a name (see `gossamer.encoders.known_encoders`) or any callable ``list[str] -> array``.
         Texts longer than `max_tokens` are split into passages that share up to `overlap` tokens (30, or less where
         passages are short); None never splits.
+        `labeller`: names concepts in your words, see `LabelRequest`; called once for each that is shown, and again
+        when it has changed much. Where it fails, the concept's own terms are its label.
         """
         loaded = load_encoder(encoder)
-        self._begin(Store.in_memory(_new_settings(loaded, max_tokens, overlap)), loaded)
+        self._begin(Store.in_memory(_new_settings(loaded, max_tokens, overlap)), loaded, labeller)
 
     @classmethod
     def create(
@@ -85,13 +98,21 @@ class Index:
         *,
         max_tokens: int | None = 200,
         overlap: int | None = None,
+        labeller: Labeller | None = None,
     ) -> Self:
         """An empty index in the new folder `path`, open for writing."""
         loaded = load_encoder(encoder)
-        return cls._on(Store.create(path, _new_settings(loaded, max_tokens, overlap)), loaded)
+        return cls._on(Store.create(path, _new_settings(loaded, max_tokens, overlap)), loaded, labeller)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], encoder: EncoderSpec | None = None, *, mode: Mode = "w") -> Self:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        encoder: EncoderSpec | None = None,
+        *,
+        mode: Mode = "w",
+        labeller: Labeller | None = None,
+    ) -> Self:
         """The index at `path`, to write and search, or with mode="r" to search alone.
 
         The encoder is found by its name; a callable must be passed again. A reader sees the index as it is now,
@@ -102,29 +123,30 @@ class Index:
         try:
             with store.reading() as db:
                 learnt = read_learnt(db)
-            return cls._on(store, reload_encoder(store.settings, learnt, encoder))
+            return cls._on(store, reload_encoder(store.settings, learnt, encoder), labeller)
         except BaseException:
             store.close()
             raise
 
     @classmethod
-    def _on(cls, store: Store, encoder: Encoder) -> Self:
+    def _on(cls, store: Store, encoder: Encoder, labeller: Labeller | None) -> Self:
         index = cls.__new__(cls)
         try:
-            index._begin(store, encoder)
+            index._begin(store, encoder, labeller)
         except BaseException:
             store.close()
             raise
         return index
 
-    def _begin(self, store: Store, encoder: Encoder) -> None:
+    def _begin(self, store: Store, encoder: Encoder, labeller: Labeller | None) -> None:
         self._store = store
         self._encoder = encoder
         self._lock = ReadWriteLock()
         self._one_writer = Lock()
         self._broken: BaseException | None = None
         self._closed = False
-        self._names = ConceptNames()
+        self._concepts = Concepts(labeller)
+        self._usual: tuple[VectorIndex, Usual] | None = None
         self._vectors = store.load()
         self._write_down_if_regrown()
 
@@ -139,7 +161,8 @@ class Index:
             with self._lock.writing():
                 self._closed = True
                 self._store.close()
-                self._vectors = None
+                self._vectors = self._usual = None
+                self._concepts.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -303,7 +326,6 @@ class Index:
             self._store.commit(step, change.settings)
             self._vectors = apply(step, self._vectors)
             self._encoder = encoder or self._encoder
-            self._names = ConceptNames()
         except BaseException as error:
             self._store.rollback()
             if self._store.holds(step):  # durable, but memory may be behind: go back to what the disk says
@@ -319,7 +341,6 @@ class Index:
 
     @contextmanager
     def _rebuilding(self) -> Iterator[None]:
-        self._names = ConceptNames()
         try:
             yield
         except BaseException as error:
@@ -344,57 +365,86 @@ class Index:
         hybrid: bool | float = True,
         vector: npt.ArrayLike | None = None,
         recall: float | None = None,
-    ) -> list[Hit]:
+        explain: bool = False,
+        min_confidence: float = 0.0,
+    ) -> Hits:
         """The k best documents, best first; fewer only where fewer match. An empty index has none: [].
 
-        where     metadata filter, see `gossamer.filters`
-        within    id of a concept: only passages below it
-        hybrid    adds BM25 to the cosine: True with the usual weight, False not at all, a number as the weight
-        vector    the query's vector, which is then not encoded; with a `query` beside it, that one's words count
-        recall    the share of the true nearest to aim for, see `VectorIndex.search`; 1.0 looks at everything
+        where           metadata filter, see `gossamer.filters`
+        within          id of a concept: only passages below it
+        hybrid          adds BM25 to the cosine: True with the usual weight, False not at all, a number as the weight
+        vector          the query's vector, which is then not encoded; with a `query` beside it, that one's words count
+        recall          the share of the true nearest to aim for, see `VectorIndex.search`; 1.0 looks at everything
+        explain         fills `Hit.explanation`; ranks are those among the answers
+        min_confidence  no answers to a query that is less at home here, see `novelty`: 0.05 is a good start
         """
         k = positive(k, "k")
-        weight = _as_weight(hybrid)
+        weight = as_weight(hybrid)
+        check_confidence(min_confidence)
         condition = None if where is None else compile_where(where)
         with self._asking(query, vector) as (db, vectors, q):
             if vectors is None or not len(vectors) or q is None:
                 if within is not None:
                     raise UnknownIdError(f"there is no concept {within!r}: the index is empty")
-                return []
-            scope = _scope(db, vectors, condition, within)
+                return Hits()
+            scope = scope_of(db, vectors, condition, within)
             if scope.passages is not None and not scope.passages:
-                return []
-            lexical = _lexical(db, query, weight)
-            ranked = rank(db, vectors, q, k, lexical, replace(scope, recall=recall))
-            return self._hits(db, vectors, ranked, k)
+                return Hits()
+            if min_confidence > 0.0 and self._confidence(db, vectors, q) < min_confidence:
+                return Hits()
+            asked = Asked(db, vectors, self._concepts, q, query, lexical_scores(db, query, weight), weight)
+            ranked = rank(db, vectors, q, k, asked.lexical, replace(scope, recall=recall))
+            return hits_of(asked, ranked, k, explain=explain)
 
     def explain(
-        self, query: str | None, id: str, *, hybrid: bool | float = True, vector: npt.ArrayLike | None = None
-    ) -> TextExplanation:
-        """Why document `id`, any document, scores as it does for `query`; the score is the one `search` gives."""
-        weight = _as_weight(hybrid)
+        self,
+        query: str | None,
+        id: str,
+        *,
+        k: int = 10,
+        hybrid: bool | float = True,
+        vector: npt.ArrayLike | None = None,
+    ) -> Explanation:
+        """Why document `id`, any document, scores as it does for `query`; the score is the one `search` gives.
+
+        Its rank among all documents is exact. Of one that is not among the first `k`: where its branch lost, to
+        which concept and document, and by how much.
+        """
+        weight, k = as_weight(hybrid), positive(k, "k")
         (wanted,) = as_ids(id)
         with self._asking(query, vector) as (db, vectors, q):
             row = self._document(db, wanted)
             assert vectors is not None
             assert q is not None
-            lexical = _lexical(db, query, weight)
-            ((dense, passage),) = best_passages(db, vectors, q, [row.document], Scope()).values()
-            scored = Scored(row.document, passage, dense, lexical.get(row.document, 0.0))
-            place = rows.passages_by_number(db, [passage])[passage]
-            counting = telling_words(db, query_words(query or ""), rows.count_documents(db)) if weight else []
-            return TextExplanation(
-                id=row.id,
-                query=query,
-                score=scored.score,
-                dense=scored.dense,
-                lexical=scored.lexical,
-                weight=weight,
-                words=tuple(words_in(db, counting, row.document)),
-                passage=row.text[place.start : place.stop],
-                path=self._names.describe(db, vectors, [vectors.path(passage)])[0],
-                steps=vectors.explain(q, passage).path,
-            )
+            asked = Asked(db, vectors, self._concepts, q, query, lexical_scores(db, query, weight), weight)
+            return explain_document(asked, row, k)
+
+    def novelty(self, query: str | None = None, *, vector: npt.ArrayLike | None = None) -> Novelty:
+        """How unusual a query is, measured on how like each other the documents of the index are."""
+        with self._asking(query, vector) as (db, vectors, q):
+            if vectors is None or not len(vectors) or q is None:
+                return Novelty(100.0, 0.0, 0.0, None, "unlike anything here: the index is empty")
+            return overview.novelty(db, vectors, self._concepts, q, self._what_is_usual(db, vectors))
+
+    def find_concepts(
+        self, query: str | None = None, k: int = 10, *, vector: npt.ArrayLike | None = None
+    ) -> list[ConceptMatch]:
+        """At most k concepts that a query fits, each at the level of generality that fits it best; best first."""
+        k = positive(k, "k")
+        with self._asking(query, vector) as (db, vectors, q):
+            if vectors is None or not len(vectors) or q is None:
+                return []
+            return overview.matches(db, vectors, self._concepts, q, k)
+
+    def _confidence(self, db: sqlite3.Connection, vectors: VectorIndex, q: Floats) -> float:
+        return self._what_is_usual(db, vectors).confidence(overview.likeness(db, vectors, q))
+
+    def _what_is_usual(self, db: sqlite3.Connection, vectors: VectorIndex) -> Usual:
+        """Found when first asked for, and again once the index has grown by a tenth."""
+        known = self._usual
+        if known is None or known[0] is not vectors or not known[1].holds(vectors.tree):
+            known = self._usual = (vectors, overview.usual(db, vectors))
+        return known[1]
 
     @contextmanager
     def _asking(
@@ -404,7 +454,7 @@ class Index:
 
         Encoding may take long, so it is done before; should the encoder learn anew meanwhile, it is done again.
         """
-        _check_query(query, vector)
+        check_query(query, vector)
         q: Floats | None = None
         while True:
             encoder = self._encoder
@@ -426,18 +476,6 @@ class Index:
         if len(checked) != 1:
             raise ParameterError(f"vector must be one vector, got {len(checked)}: search once for each")
         return checked
-
-    def _hits(self, db: sqlite3.Connection, vectors: VectorIndex, ranked: list[Scored], k: int) -> list[Hit]:
-        if len(ranked) > k:  # what ties with the last one is looked at too: ids decide
-            ranked = [found for found in ranked if found.score >= ranked[k - 1].score]
-        documents = rows.documents_by_number(db, (found.document for found in ranked))
-        ranked = sorted(ranked, key=lambda found: (-found.score, documents[found.document].id))[:k]
-        places = rows.passages_by_number(db, (found.passage for found in ranked))
-        paths = self._names.describe(db, vectors, (vectors.path(found.passage) for found in ranked))
-        return [
-            _hit(found, documents[found.document], places[found.passage], path)
-            for found, path in zip(ranked, paths, strict=True)
-        ]
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -465,26 +503,55 @@ class Index:
             vectors = self._grown(within)
             if vectors is None:
                 return []
-            numbers = sorted(set((_scope(db, vectors, condition, within).passages or {}).values()))
+            numbers = sorted(set((scope_of(db, vectors, condition, within).passages or {}).values()))
             found = rows.documents_by_number(db, numbers)
             return [found[number].id for number in numbers]
 
-    def concepts(self, depth: int = 2) -> list[Concept]:
-        """The tree from the root (depth 0) down to `depth`: every concept before those below it, large ones first."""
-        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 0:
-            raise ParameterError(f"depth must be a whole number of at least 0, got {depth!r}")
+    def concepts(self, depth: int | None = 2) -> list[Concept]:
+        """The tree from the root (depth 0) down to `depth`, or to the leaves: every concept before those below it,
+        large ones first."""
+        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 0):
+            raise ParameterError(f"depth must be a whole number of at least 0, or None for all, got {depth!r}")
         with self._reading() as db:
             vectors = self._grown(None)
             if vectors is None:
                 return []
-            return [path[-1] for path in self._names.describe(db, vectors, top_paths(vectors, depth))]
+            return self._concepts.last_of(vectors.tree, texts_of(db, vectors), top_paths(vectors.tree, depth))
 
     def concept(self, id: int) -> Concept:
-        """One concept by its id, as found in a hit's path. Ids hold until the index is changed."""
+        """One concept by its id, as found in a hit's path. An id keeps its meaning as long as the concept lives."""
         with self._reading() as db:
             vectors = self._grown(id)
             assert vectors is not None
-            return self._names.describe(db, vectors, [path_to(vectors, _as_concept(vectors, id))])[0][-1]
+            path = path_to(vectors.tree, as_concept(vectors, id))
+            return self._concepts.last_of(vectors.tree, texts_of(db, vectors), [path])[0]
+
+    def labels(self) -> dict[int, str]:
+        """The label of every concept that is no single document, by its id: all at once, or what changed since."""
+        with self._reading() as db:
+            vectors = self._grown(None)
+            return {} if vectors is None else self._concepts.labels(vectors.tree, texts_of(db, vectors))
+
+    @overload
+    def topics(self, n: int) -> Topics: ...
+    @overload
+    def topics(self, *, levels: Sequence[int]) -> list[Topics]: ...
+    def topics(self, n: int | None = None, *, levels: Sequence[int] | None = None) -> Topics | list[Topics]:
+        """The corpus in about `n` groups: the cut of the tree with the highest utility, whatever the depth.
+
+        `levels`, as in [8, 40, 200], gives one cut for each, from coarse to fine: each group lies in one of the level
+        before.
+        """
+        if (n is None) == (levels is None):
+            raise ParameterError("topics takes the number of groups, as in topics(8), or levels, as in [8, 40, 200]")
+        wanted = [n] if n is not None else list(levels or [])
+        with self._reading() as db:
+            vectors = self._grown(None)
+            if vectors is None:
+                return Topics((), {}, 0.0) if levels is None else [Topics((), {}, 0.0) for _ in levels]
+            cuts = nested_cuts(vectors.tree.arrays, wanted)
+            found = [overview.topics(db, vectors, self._concepts, cut) for cut in cuts]
+            return found[0] if levels is None else found
 
     def info(self) -> IndexInfo:
         """What the index is and what it takes."""
@@ -559,65 +626,6 @@ def _new_settings(encoder: Encoder, max_tokens: int | None, overlap: int | None)
         overlap = min(30, positive(max_tokens, "max_tokens") // 4) if overlap is None else overlap
         split("", max_tokens=max_tokens, overlap=overlap)  # says what is wrong with them
     return Settings.new(encoder.name, encoder.fingerprint, max_tokens, overlap or 0)
-
-
-def _scope(
-    db: sqlite3.Connection, vectors: VectorIndex, condition: tuple[str, list[Any]] | None, within: int | None
-) -> Scope:
-    """The passages that a filter and a concept leave."""
-    if condition is None and within is None:
-        return Scope()
-    below = None if within is None else [int(id) for id in vectors.documents_below(_as_concept(vectors, within))]
-    if condition is None:
-        assert below is not None
-        return Scope(rows.owners_of(db, below), within)
-    numbers = rows.numbers_where(db, *condition)
-    owners = rows.owned_by(db, numbers)
-    if below is not None:
-        owners = {passage: owners[passage] for passage in below if passage in owners}
-    return Scope(owners)
-
-
-def _as_concept(vectors: VectorIndex, id: int) -> int:
-    if isinstance(id, bool) or not isinstance(id, int):
-        raise DtypeError(f"a concept's id is a whole number, as found in a hit's path, got {id!r}")
-    return vectors.tree.node(id).id
-
-
-def _lexical(db: sqlite3.Connection, query: str | None, weight: float) -> dict[int, float]:
-    words = query_words(query) if query and weight else []
-    return normalised(bm25(db, words, rows.count_documents(db)), weight) if words else {}
-
-
-def _as_weight(hybrid: bool | float) -> float:
-    if isinstance(hybrid, bool):
-        return WEIGHT if hybrid else 0.0
-    if not isinstance(hybrid, int | float) or not 0.0 <= hybrid < float("inf"):
-        raise ParameterError(f"hybrid must be True, False or a weight of at least 0, got {hybrid!r}")
-    return float(hybrid)
-
-
-def _check_query(query: str | None, vector: npt.ArrayLike | None) -> None:
-    if query is not None:
-        if not isinstance(query, str):
-            raise DtypeError(f"query must be a string, got {type(query).__name__}: to search by a vector, pass vector=")
-        check_texts([query], what="query")
-    elif vector is None:
-        raise ParameterError("there is nothing to search for: pass a query, a vector, or both")
-
-
-def _hit(found: Scored, document: DocumentRow, place: PassageRow, path: tuple[Concept, ...]) -> Hit:
-    return Hit(
-        id=document.id,
-        text=document.text,
-        score=found.score,
-        metadata=json.loads(document.metadata),
-        path=path,
-        passage=document.text[place.start : place.stop],
-        start=place.start,
-        dense=found.dense,
-        lexical=found.lexical,
-    )
 
 
 def _unknown_document(db: sqlite3.Connection, id: str) -> UnknownIdError:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -15,16 +16,19 @@ import numpy.typing as npt
 from gossamer.bundle import Bundle, fold, read_bundle, write_bundle
 from gossamer.checks import Floats, as_vectors, one_of, positive
 from gossamer.errors import ClosedError, CorruptError, DimensionError, StateError
+from gossamer.explain.paths import evidence, gains, gains_by_axis
 from gossamer.ids import IdMap
 from gossamer.interrupts import uninterrupted
 from gossamer.locks import ReadWriteLock
 from gossamer.presets import PRESETS
-from gossamer.rank.density import log_p
 from gossamer.rank.guided import Guide
 from gossamer.rank.path_sum import Aggregate, PathSum
 from gossamer.rank.request import Method, Request, as_context
-from gossamer.results import DocId, Explanation, PathStep, Refinement, SearchResult
+from gossamer.regroup import regroup, sizes_before
+from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, VectorExplanation
+from gossamer.tree.arrays import NONE
 from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.refine import total_utility
 from gossamer.whitening import Whitening
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -32,6 +36,10 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 _SPREADS: Final = 5.0
 """acuity="auto" is this many times the mean variance of a dimension."""
+
+_AXES: Final = 5
+_EXTREMES: Final = 3
+"""Axes that an explanation names, and documents that name each."""
 
 
 class VectorIndex:
@@ -129,10 +137,15 @@ class VectorIndex:
                 self._drop(list(numbers))
 
     def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
-        """Sort every document in again, now that the concepts are there; returns the utility before and after."""
+        """Sort every document in again, now that the concepts are there, and put the upper concepts together anew.
+
+        Returns the utility before and after.
+        """
         with self._writer(), self._lock.writing():
             try:
                 done = self._tree.refine(passes, progress=progress)
+                regroup(self._tree, scale=sizes_before(self._whitener))
+                done = replace(done, utility_after=total_utility(self._tree.arrays))
             finally:
                 self._guide.follow(self._tree.arrays)
             return done
@@ -160,6 +173,7 @@ class VectorIndex:
                 numbers = self._tree.insert_many(X, progress=progress)
                 if self._should_refine(self._tree.n_documents):
                     self._tree.refine()
+                    regroup(self._tree, scale=sizes_before(self._whitener))
                     self._refined_for = self._tree.n_documents
                     self._guide.follow(self._tree.arrays)
                 self._guide.learn(self._tree.arrays, numbers)
@@ -225,6 +239,7 @@ class VectorIndex:
         refined = self._should_refine(size)
         if refined:
             tree.refine()
+            regroup(tree, scale=sizes_before(whitener))
         guide.learn(tree.arrays, numbers)
         renumbered = self._ids.renumbered(np.array(kept, np.int64))
         renumbered.assign(ids, np.arange(len(kept), len(X)))
@@ -304,22 +319,37 @@ class VectorIndex:
         named = np.unique(np.array([self._ids.number(id) for id in allowed], np.int64))
         return named if below is None else np.intersect1d(named, below, assume_unique=True)
 
-    def explain(self, q: npt.ArrayLike, id: DocId) -> Explanation:
+    def explain(self, q: npt.ArrayLike, id: DocId) -> VectorExplanation:
         """Why document `id` scores as it does for the query `q`: the concepts of its path, with the gain of each."""
         Q = as_vectors(q, self._dim, what="the query")
         if len(Q) != 1:
             raise DimensionError(f"explain takes one query, got {len(Q)}")
         with self._lock.reading():
             self._check_open()
-            x = self._project(Q)[0]
+            x, t = self._project(Q)[0], self._tree.arrays
             path = self._tree.path(self._ids.number(id))
-            arrays = self._tree.arrays
-            densities = [log_p(arrays, node, x) for node in path]
+            seen = evidence(t, x, path)
+            densities = [seen[node].log_p for node in path]
             steps = tuple(
-                PathStep(node, int(arrays.size[node]), density, density - above)
-                for node, density, above in zip(path, densities, [densities[0], *densities], strict=False)
+                PathStep(node, int(t.size[node]), seen[node].log_p, gain, seen[node].margin, seen[node].rival)
+                for node, gain in zip(path, gains(densities), strict=True)
             )
-            return Explanation(id=id, score=densities[-1] - densities[0], path=steps)
+            axes = self._axes(x, path[-1]) if getattr(self._whitener, "ica", False) else ()
+            return VectorExplanation(id=id, score=densities[-1] - densities[0], path=steps, axes=axes)
+
+    def _axes(self, x: Floats, leaf: int) -> tuple[Axis, ...]:
+        """The axes that count most, each with the documents furthest out on the side of the leaf."""
+        t = self._tree.arrays
+        by_axis, place = gains_by_axis(t, x, leaf), t.vectors[t.row[leaf]]
+        alive = np.flatnonzero(t.leaf[: self._tree.next_document] != NONE)
+        rows = t.row[t.leaf[alive]]
+        found = []
+        for axis in np.argsort(-np.abs(by_axis), kind="stable")[:_AXES].tolist():
+            along = t.vectors[rows, axis] * (1.0 if place[axis] >= 0 else -1.0)
+            furthest = alive[np.argsort(-along, kind="stable")[:_EXTREMES]]
+            ends = tuple(self._ids.of(furthest).tolist())
+            found.append(Axis(axis, float(by_axis[axis]), float(x[axis]), float(place[axis]), ends))
+        return tuple(found)
 
     def similarity(self, q: npt.ArrayLike, ids: Iterable[DocId]) -> npt.NDArray[np.float64]:
         """The cosine between the query and each document, as the tree sees them."""
@@ -334,6 +364,14 @@ class VectorIndex:
             lengths = np.sqrt(arrays.norm[rows]) * np.linalg.norm(x)
             cosines: npt.NDArray[np.float64] = (arrays.vectors[rows] @ x) / np.maximum(lengths, 1e-300)
             return cosines
+
+    def as_seen(self, q: npt.ArrayLike) -> Floats:
+        """A query as the tree sees it: whitened, where the whitener is fitted."""
+        Q = as_vectors(q, self._dim, what="the query")
+        if len(Q) != 1:
+            raise DimensionError(f"as_seen takes one query, got {len(Q)}")
+        seen: Floats = self._project(Q)[0]
+        return seen
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -362,6 +400,13 @@ class VectorIndex:
         with self._lock.reading():
             self._check_open()
             return self._tree.path(self._ids.number(id))
+
+    def ids_of(self, documents: npt.ArrayLike) -> list[DocId]:
+        """The ids of documents as the tree numbers them."""
+        with self._lock.reading():
+            self._check_open()
+            found: list[DocId] = self._ids.of(np.asarray(documents, np.int64)).tolist()
+            return found
 
     def documents_below(self, node: int) -> list[DocId]:
         """The ids of the documents below a node."""

@@ -144,15 +144,43 @@ def test_explain_adds_up(run: Run, ready: Path) -> None:
 
 
 def test_explain_for_people(run: Run, ready: Path) -> None:
-    lines = run("explain", ready, "a fox hunts mice", "soup").stdout.splitlines()
+    lines = run("explain", ready, "a fox hunts mice", "soup", columns=200).stdout.splitlines()
     assert lines[0] == "soup"
     assert lines[1].startswith("Cook the soup")
-    assert lines[2].startswith("score ")
-    assert lines[3].split() == ["concept", "id", "size", "gain"]
-    assert lines[4].startswith("everything")
-    assert lines[-1].startswith("in all")
+    assert lines[2].startswith("“soup” is number ")
+    heads = ["concept", "id", "size", "log", "p", "gain", "margin", "adds", "best", "sibling"]
+    assert next(line for line in lines if line.startswith("concept")).split() == heads
+    assert sum(line.startswith("everything") for line in lines) == 1
+    assert lines[-1].startswith("by meaning, in all")
+    narrow = run("explain", ready, "a fox hunts mice", "soup", columns=60).stdout
+    assert next(line for line in narrow.splitlines() if line.startswith("concept")).split() == [
+        "concept",
+        "size",
+        "adds",
+    ]
     dense = run("explain", ready, "a fox hunts mice", "fox", "--no-hybrid").stdout
-    assert "+ words 0.000" in dense
+    assert "0.000 by words" in " ".join(dense.split())
+
+
+def test_search_explains_its_answers(run: Run, ready: Path) -> None:
+    shown = run("search", ready, "a fox hunts mice", "-k", "2", "--explain", columns=200).stdout
+    assert shown.count("by meaning and") == 2
+    assert "ahead of" in shown
+    assert "behind" in shown
+    found = hits(run, ready, "a fox hunts mice", "-k", "2", "--explain")
+    assert [hit["explanation"]["rank"] for hit in found] == [1, 2]
+    for hit in found:
+        why = hit["explanation"]
+        steps = sum(step["contribution"] for step in why["path"])
+        assert why["base"] + steps + why["lexical"] == pytest.approx(hit["score"], abs=1e-9)
+    assert "explanation" not in hits(run, ready, "a fox hunts mice", "-k", "2")[0]
+
+
+def test_nothing_is_found_without_confidence(run: Run, ready: Path) -> None:
+    assert len(hits(run, ready, "a fox hunts mice", "--min-confidence", "0.05")) == 10
+    shown = run("search", ready, "quarterly tax return", "--min-confidence", "1.0").stdout
+    assert shown.startswith("no answer with this confidence: ")
+    assert hits(run, ready, "quarterly tax return", "--min-confidence", "1.0") == []
 
 
 @pytest.mark.parametrize("columns", [40, 60, 120])

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from gossamer.cli.screen import Screen
-from gossamer.cli.wording import excerpt, listed, matches, path_in_words, plain, shortened, stem, telling
+from gossamer.cli.wording import excerpt, listed, matches, path_in_words, path_shown, plain, shortened, stem, telling
 from gossamer.results import Concept
 
 
@@ -51,10 +51,11 @@ def test_terminal_commands_are_taken_out() -> None:
     assert plain("a\x1b[2Jb\x9bc\r\nd\te") == "a�[2Jb�c\nd\te"
 
 
-def test_a_path_leaves_out_what_says_nothing_new() -> None:
-    def step(depth: int, size: int, label: str) -> Concept:
-        return Concept(depth, size, depth, label, None, ())
+def step(depth: int, size: int, label: str, *, basic: bool = False) -> Concept:
+    return Concept(depth, size, depth, label, None, (), ("a",), (), 0.0, 0.0, (), basic)
 
+
+def test_a_path_leaves_out_what_says_nothing_new() -> None:
     path = [
         step(0, 1000, "x"),
         step(1, 400, "animals"),
@@ -69,6 +70,19 @@ def test_a_path_leaves_out_what_says_nothing_new() -> None:
     for most in (40, 80, 150, 300):
         assert len(path_in_words(many, most)) <= most
     assert path_in_words(many, 150).startswith("all 1,000 › a concept")
+
+
+def test_a_path_shows_its_basic_level_and_says_nothing_twice() -> None:
+    labels = ["x", "bikes, tyres", "bikes, chains", "bikes, chains, oil", "chains, oil, rust", "the leaf"]
+    path = [step(at, 100 - at, label, basic=at == 2) for at, label in enumerate(labels)]
+    assert path_in_words(path, 300) == "all 100 › bikes, tyres (99) › chains (98) › oil (97) › rust (96)"
+    for most in (30, 40, 60, 90):
+        assert "(98)" in path_in_words(path, most)
+    shown = path_shown(path, 300)
+    (marked,) = [span for span in shown.spans if "bold" in str(span.style)]
+    assert shown.plain[marked.start : marked.end] == "chains (98)"
+    alone = [step(0, 9, "x"), step(1, 5, "bikes"), step(2, 3, "bikes, bikes")]
+    assert path_in_words(alone, 100) == "all 9 › bikes (5)"
 
 
 def test_lists_are_cut() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from bag import encode, sentence
+from durability.names import forget_names
 from gossamer import Index
 from gossamer.errors import (
     CorruptError,
@@ -154,6 +155,7 @@ def test_without_any_snapshot_the_tree_is_grown_again(
         index._store.snapshot_due = lambda *_, **__: False  # type: ignore[method-assign]
         index.add([sentence(random.Random(at)) for at in range(40)])
         index.delete(index.ids()[::2])
+        forget_names(index)
         later = (state(index), index.concepts(30))
     with Index.open(path, encode, mode="r") as index:  # since it was written down, the log leads there again
         assert (state(index), index.concepts(30)) == later

@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 )
 
 from bag import encode, sentence
+from durability.names import forget_names
 from gossamer import Index
 
 IDS = st.sampled_from([f"d{at}" for at in range(12)])
@@ -84,11 +85,13 @@ class IndexModel(RuleBasedStateMachine):
     def refresh(self) -> None:
         self.reader.refresh()
         self.read = dict(self.model)
+        forget_names(self.reader, self.index)
         assert self.reader.concepts(30) == self.index.concepts(30)
 
     @precondition(lambda self: self.model)
     @rule(query=TEXTS, k=st.integers(1, 15), hybrid=st.sampled_from([True, False, 1.0]))
     def search(self, query: str, k: int, hybrid: Any) -> None:
+        forget_names(self.memory, self.index)
         hits = self.index.search(query, k=k, hybrid=hybrid)
         assert len(hits) == min(k, len(self.model))
         assert len({hit.id for hit in hits}) == len(hits)

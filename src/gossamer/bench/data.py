@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from gossamer.checks import Floats, as_vectors
 from gossamer.errors import DiskError, InputError
-from gossamer.whiten import Whitener
+from gossamer.presets import PRESETS
+from gossamer.whitening import Whitening
 
 SETS: Final = ("qqp", "msmarco")
 FOLDER_VARIABLE: Final = "GOSSAMER_DATA"
@@ -28,7 +29,7 @@ class Data:
     name: str
     raw: Floats
     raw_queries: Floats
-    whitener: Whitener
+    whitener: Whitening
     X: Floats
     Q: Floats
 
@@ -88,7 +89,7 @@ def prepare(name: str, E: Floats, Q: Floats, *, rows: int | None, queries: int |
         raise InputError(f"documents have {E.shape[1]} dimensions and queries {Q.shape[1]}: they must be the same")
     E = E[:rows]
     Q = Q[spread_evenly(len(Q), queries)]
-    whitener = Whitener().fit(E)
+    whitener = PRESETS["default"].whitening().fit(E)
     return Data(name, E, Q, whitener, whitener.project(E), whitener.project(Q))
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gossamer.cli.command import command, examples
 from gossamer.cli.opening import opened, prepare_encoder
-from gossamer.cli.options import Hybrid, IndexPath, Json, Quiet, Weight, concept_path, hybrid_weight
+from gossamer.cli.options import Hybrid, IndexPath, Json, Quiet, Weight, hybrid_weight
 from gossamer.cli.screen import Screen
 from gossamer.cli.wording import excerpt, highlighted, one_line, telling
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
-    from gossamer.results import TextExplanation
+    from gossamer.results import ConceptStep, Explanation
 
 EXAMPLES = examples(
     'gossamer explain notes.gsm "how do plants make sugar" biology.md',
@@ -24,6 +24,8 @@ EXAMPLES = examples(
 )
 
 _BAR = 12
+_ROOMY, _WIDE = 70, 110
+"""Columns of a terminal from which on more is shown."""
 
 
 @command
@@ -38,7 +40,8 @@ def explain(
 ) -> None:
     """Show why a document scores as it does for a query, concept by concept.
 
-    The gain of a concept is the evidence won by going there from the one above; the gains add up.
+    What the concepts on its path add, together with what every document gets from the root, is its score by meaning.
+    The step where it parts from the best document is bold, its basic level green.
     """
     screen = Screen(json=json, quiet=quiet)
     with opened(index, screen) as ix:
@@ -46,48 +49,76 @@ def explain(
         with screen.working("explaining"):
             why = ix.explain(query, document, hybrid=hybrid_weight(hybrid, weight))
     if screen.json:
-        screen.emit(_as_json(why))
+        screen.emit(why.to_dict())
     else:
         _show(screen, query, why)
 
 
-def _as_json(why: TextExplanation) -> dict[str, Any]:
-    steps = [
-        {**concept, "log_p": step.log_p, "gain": step.gain}
-        for concept, step in zip(concept_path(why.path), why.steps, strict=True)
-    ]
-    return {**asdict(why), "path": steps, "steps": len(steps)}
-
-
-def _show(screen: Screen, query: str, why: TextExplanation) -> None:
+def _show(screen: Screen, query: str, why: Explanation) -> None:
     from rich.text import Text
 
     stems = telling(query)
-    words = f", words: {', '.join(why.words)}" if why.words and why.lexical > 0 else ""
     screen.show(
         Text(one_line(why.id), style="bold cyan"),
         highlighted(excerpt(why.passage, stems, 4 * screen.out.width), stems),
-        Text(
-            f"score {why.score:.3f} = meaning {why.dense:.3f} + words {why.lexical:.3f} (at most {why.weight:g}{words})"
-        ),
-        _table(why),
+        Text(one_line(" ".join(why.sentences)), style="italic"),
+        _table(why, screen.out.width),
     )
 
 
-def _table(why: TextExplanation) -> Table:
+def _table(why: Explanation, width: int) -> Table:
+    """What each concept adds to the score; more about it where there is room."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
-    table.add_column("concept", ratio=1, overflow="ellipsis", no_wrap=True)
-    for name, width in (("id", 6), ("size", 7), ("gain", 8)):
-        table.add_column(name, justify="right", no_wrap=True, min_width=width)
-    table.add_column("", no_wrap=True, width=_BAR)
-    most = max((abs(step.gain) for step in why.steps), default=0.0) or 1.0
-    for concept, step in zip(why.path, why.steps, strict=True):
-        label = "everything" if concept.depth == 0 else one_line(concept.label)
-        bar = Text("█" * round(_BAR * abs(step.gain) / most), style="green" if step.gain >= 0 else "red")
-        table.add_row(Text(label), str(concept.id), f"{concept.size:,}", f"{step.gain:+.1f}", bar)
+    table.add_column("concept", ratio=3, overflow="ellipsis", no_wrap=True)
+    for name, least in _columns(width):
+        table.add_column(name, justify="right", no_wrap=True, min_width=least)
+    if wide := width >= _WIDE:
+        table.add_column("best sibling", ratio=2, overflow="ellipsis", no_wrap=True)
+    table.add_column("", no_wrap=True, width=_BAR if width >= _ROOMY else 4)
+    most = max((abs(step.contribution) for step in why.path), default=0.0) or 1.0
+    for at, step in enumerate(why.path):
+        style = "bold" if at == why.decided_at else ""
+        sibling = [Text("" if step.rival is None else one_line(step.rival.label), style="dim")] if wide else []
+        bar = _bar(step.contribution / most, _BAR if width >= _ROOMY else 4)
+        table.add_row(_name(step), *_figures(step, why.base, width), *sibling, bar, style=style)
     table.add_section()
-    table.add_row(Text("in all"), "", "", f"{sum(step.gain for step in why.steps):+.1f}", "", style="bold")
+    blank = [""] * (len(table.columns) - 2)
+    blank[len(_columns(width)) - 1] = f"{why.dense:+.3f}"
+    table.add_row(Text("by meaning, in all"), *blank, "", style="bold")
     return table
+
+
+def _columns(width: int) -> list[tuple[str, int]]:
+    roomy = [("id", 6), ("size", 7)] if width >= _ROOMY else [("size", 6)]
+    wide = [("log p", 8), ("gain", 7), ("margin", 7)] if width >= _WIDE else []
+    return [*roomy, *wide, ("adds", 7)]
+
+
+def _figures(step: ConceptStep, base: float, width: int) -> list[str]:
+    first = step.margin is None
+    figures = {
+        "id": str(step.concept.id),
+        "size": f"{step.concept.size:,}",
+        "log p": f"{step.log_p:.1f}",
+        "gain": "" if first else f"{step.gain:+.1f}",
+        "margin": "" if step.margin is None else f"{step.margin:+.1f}",
+        "adds": f"{base if first else step.contribution:+.3f}",
+    }
+    return [figures[name] for name, _ in _columns(width)]
+
+
+def _name(step: ConceptStep) -> Text:
+    from rich.text import Text
+
+    concept = step.concept
+    label = "everything" if concept.depth == 0 else one_line(concept.label)
+    return Text(label, style="green" if concept.basic else "")
+
+
+def _bar(share: float, width: int) -> Text:
+    from rich.text import Text
+
+    return Text("█" * round(width * abs(share)), style="green" if share >= 0 else "red")

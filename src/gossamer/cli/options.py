@@ -65,4 +65,7 @@ def hybrid_weight(hybrid: bool, weight: float | None) -> bool | float:
 
 def concept_path(path: tuple[Concept, ...]) -> list[dict[str, Any]]:
     """A path for machines: what is needed to go on from a concept, without the lists of children."""
-    return [{"id": step.id, "depth": step.depth, "size": step.size, "label": step.label} for step in path]
+    return [
+        {"id": step.id, "depth": step.depth, "size": step.size, "label": step.label, "basic": step.basic}
+        for step in path
+    ]

@@ -26,7 +26,7 @@ from gossamer.cli.options import (
     parse_where,
 )
 from gossamer.cli.screen import Screen
-from gossamer.cli.wording import excerpt, highlighted, one_line, path_in_words, plain, telling
+from gossamer.cli.wording import excerpt, highlighted, one_line, path_shown, plain, telling
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     'gossamer search notes.gsm "how do plants make sugar"',
+    'gossamer search notes.gsm "how do plants make sugar" --explain --min-confidence 0.05',
     'gossamer search news.gsm "floods" -k 5 --where \'{"year": {"$gte": 2020}}\' --json',
     "gossamer search notes.gsm --interactive",
 )
@@ -56,6 +57,8 @@ class Question:
     within: int | None
     hybrid: bool | float
     full: bool
+    explain: bool
+    min_confidence: float
 
 
 @command
@@ -68,6 +71,10 @@ def search(
     hybrid: Hybrid = True,
     weight: Weight = None,
     full: Annotated[bool, typer.Option("--full", help="Show the whole of each text.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say of each why it stands where it stands.")] = False,
+    min_confidence: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="No answers if the query is less at home here (try 0.05).")
+    ] = 0.0,
     interactive: Annotated[
         bool, typer.Option("--interactive", "-i", help="Ask for more queries; an empty line or Ctrl-D ends it.")
     ] = False,
@@ -76,12 +83,13 @@ def search(
 ) -> None:
     """Find the documents that fit a query best, each with its path through the concepts.
 
-    A path leads from all documents to ever narrower concepts; a concept is named after a typical text in it.
+    A path leads from all documents to ever narrower concepts, each named by what sets it apart; the basic level, the
+    one people would name first, is bold.
     """
     if query is None and not interactive:
         raise typer.BadParameter("say what to look for, or use --interactive", param_hint="QUERY")
     screen = Screen(json=json, quiet=quiet)
-    question = Question(k, parse_where(where), within, hybrid_weight(hybrid, weight), full)
+    question = Question(k, parse_where(where), within, hybrid_weight(hybrid, weight), full, explain, min_confidence)
     with opened(index, screen) as ix:
         prepare_encoder(ix.info().encoder, screen)
         if query is not None:
@@ -93,14 +101,29 @@ def search(
 def _answer(ix: Index, query: str, question: Question, screen: Screen) -> None:
     start = time.perf_counter()
     with screen.working("searching"):
-        hits = ix.search(query, question.k, where=question.where, within=question.within, hybrid=question.hybrid)
+        hits = ix.search(
+            query, question.k,
+            where=question.where, within=question.within, hybrid=question.hybrid,
+            explain=question.explain, min_confidence=question.min_confidence,
+        )  # fmt: skip
     seconds = time.perf_counter() - start
     if screen.json:
         screen.emit(as_json(query, hits, seconds))
     elif not hits:
-        screen.show("nothing found" if len(ix) else "the index is empty")
+        screen.show(_nothing(ix, query, question))
     else:
         show_hits(screen, query, hits, full=question.full)
+
+
+def _nothing(ix: Index, query: str, question: Question) -> str:
+    """Why there are no answers."""
+    if not len(ix):
+        return "the index is empty"
+    if question.min_confidence > 0.0:
+        novelty = ix.novelty(query)
+        if novelty.confidence < question.min_confidence:
+            return f"no answer with this confidence: {one_line(novelty.verdict)}"
+    return "nothing found"
 
 
 def as_json(query: str, hits: list[Hit], seconds: float) -> dict[str, Any]:
@@ -120,6 +143,7 @@ def as_json(query: str, hits: list[Hit], seconds: float) -> dict[str, Any]:
                 "passage": hit.passage,
                 "start": hit.start,
                 "path": concept_path(hit.path),
+                **({} if hit.explanation is None else {"explanation": hit.explanation.to_dict()}),
             }
             for rank, hit in enumerate(hits, 1)
         ],
@@ -135,15 +159,27 @@ def show_hits(screen: Screen, query: str, hits: list[Hit], *, full: bool = False
     for rank, hit in enumerate(hits, 1):
         screen.show(
             Text.assemble((f"{rank:>2}. ", "bold"), (one_line(hit.id), "bold cyan"), (f"  {hit.score:.3f}", "dim")),
-            *_indented(screen, Text(path_in_words(hit.path, 2 * width - 8), style="green"), 2),
+            *_indented(screen, path_shown(hit.path, 2 * width - 8), 2),
             *_indented(screen, _text(hit, stems, width, full=full), None if full else _LINES),
+            *_indented(screen, _why(hit), None),
         )
+
+
+def _why(hit: Hit) -> Text:
+    """The explanation in sentences; nothing where none was asked for."""
+    from rich.text import Text
+
+    if hit.explanation is None:
+        return Text()
+    return Text(one_line(" ".join(hit.explanation.sentences[1:])), style="italic")
 
 
 def _indented(screen: Screen, text: Text, most: int | None) -> Iterator[Text]:
     """The lines of a text as they fit, set in; at most so many."""
     from rich.text import Text
 
+    if not text.plain:
+        return
     width = screen.out.width - len(_INDENT)
     lines = text.wrap(screen.out, width)
     for number, line in enumerate(lines[:most], 1):

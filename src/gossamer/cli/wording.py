@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ _STOP_WORDS = (
     "when where which who why will with would you your"
 )
 _STOP = frozenset(_STOP_WORDS.split())
+_ARROW = " › "
 _BEFORE = 60
 """Characters shown before the first word that matches, where a text is too long to be shown from its beginning."""
 
@@ -99,34 +100,62 @@ def highlighted(text: str, stems: set[str], *, style: str = "") -> Text:
 
 
 def path_in_words(path: Sequence[Concept], most: int) -> str:
-    """The concepts between the root and the leaf, in at most about `most` characters: wide ones first.
+    """The concepts between the root and the leaf, in at most about `most` characters: wide ones first."""
+    return _ARROW.join(words for words, _ in path_steps(path, most))
+
+
+def path_shown(path: Sequence[Concept], most: int) -> Text:
+    """The same, with the basic level marked."""
+    from rich.text import Text
+
+    steps = [Text(words, style="bold green" if basic else "green") for words, basic in path_steps(path, most)]
+    return Text(_ARROW, style="green").join(steps)
+
+
+def path_steps(path: Sequence[Concept], most: int) -> list[tuple[str, bool]]:
+    """The steps of a path in words, and whether each is the basic level.
 
     A step that has the same label as the one before says nothing new, and is left out; of the others as many
-    as fit, evenly spread.
+    as fit, evenly spread, the basic level among them. Terms that were said before are not said again.
     """
     if not path:
-        return ""
+        return []
     head = f"all {path[0].size:,}"
-    steps = [next(iter(same)) for _, same in groupby(path[1:-1], key=lambda step: step.label)]
+    steps = [_basic_first(same) for _, same in groupby(path[1:-1], key=lambda step: step.label)]
     room = most - len(head)
     fitting = max(1, min(len(steps), room // 28))
     chosen = _spread(steps, fitting)
     each = room // max(len(chosen), 1) - 3
-    return " › ".join([head, *(_step(step, each) for step in chosen)])
+    shown, said = [(head, False)], set[str]()
+    for step in chosen:
+        shown.append((_step(step, each, said), step.basic))
+        said.update(step.label.split(", "))
+    return shown
 
 
-def _step(step: Concept, most: int) -> str:
+def _basic_first(same: Iterable[Concept]) -> Concept:
+    """Of steps with one label the basic level, or the widest."""
+    steps = list(same)
+    return next((step for step in steps if step.basic), steps[0])
+
+
+def _step(step: Concept, most: int, said: Container[str]) -> str:
     size = f" ({step.size:,})"
-    return shortened(one_line(step.label), max(most - len(size), 8)) + size
+    new = [term for term in step.label.split(", ") if term not in said]
+    label = ", ".join(new) if new and step.terms else step.label
+    return shortened(one_line(label), max(most - len(size), 8)) + size
 
 
 def _spread(steps: Sequence[Concept], count: int) -> list[Concept]:
-    """`count` of the steps at even distances, first and last among them."""
+    """`count` of the steps at even distances, first and last and the basic level among them."""
     if len(steps) <= count:
         return list(steps)
-    if count == 1:
-        return [steps[-1]]
-    return [steps[round(i * (len(steps) - 1) / (count - 1))] for i in range(count)]
+    places = [len(steps) - 1] if count == 1 else [round(i * (len(steps) - 1) / (count - 1)) for i in range(count)]
+    basic = next((at for at, step in enumerate(steps) if step.basic), None)
+    if basic is not None and basic not in places:
+        nearest = min(range(count), key=lambda at: (abs(places[at] - basic), at))
+        places[nearest] = basic
+    return [steps[at] for at in places]
 
 
 def documents(count: int) -> str:

@@ -147,7 +147,7 @@ class Guide:
             return
         g, chosen = self._g, np.empty((rows, OWN), np.int32)
         in_threads(lambda first, last: choose_beside(t, codes, first, last, chosen[first:last]), rows)
-        rounds = _ROUNDS
+        rounds: tuple[int, ...] = _ROUNDS
         if known is not None:  # what was linked before begins with the links it had
             had = np.flatnonzero((known.degree[:rows] > 0) & np.isfinite(codes.leaf_norm[: len(known.degree[:rows])]))
             chosen[had] = np.where(np.arange(OWN) < known.degree[had, None], known.to[had, :OWN], NONE)

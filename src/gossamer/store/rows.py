@@ -137,6 +137,21 @@ def owned_by(db: sqlite3.Connection, documents: Iterable[int]) -> dict[int, int]
     return dict(db.execute(query, (_listed(documents),)))
 
 
+def ids_of_passages(db: sqlite3.Connection) -> Iterator[tuple[int, str]]:
+    """Every passage with the id of its document, in order."""
+    query = "SELECT passage, id FROM passages JOIN documents USING (document) WHERE gone IS NULL ORDER BY passage"
+    return iter(db.execute(query))
+
+
+def passage_texts(db: sqlite3.Connection, passages: Iterable[int], most: int) -> dict[int, tuple[str, str]]:
+    """For each passage the id of its document and its first `most` characters; lean, as the lookups above."""
+    query = (
+        "SELECT passage, id, substr(text, start + 1, min(stop - start, ?)) "
+        f"FROM passages JOIN documents USING (document) WHERE gone IS NULL AND passage IN {_LISTED}"
+    )
+    return {passage: (id, text) for passage, id, text in db.execute(query, (most, _listed(passages)))}
+
+
 def all_passages(db: sqlite3.Connection) -> list[PassageRow]:
     """Every passage, in order."""
     return [_passage(row) for row in db.execute(f"{_PASSAGES} ORDER BY passage")]
@@ -182,6 +197,11 @@ def vectors_where(
         raise CorruptError("vectors of one operation differ in length: restore documents.sqlite from a copy")
     matrix = np.frombuffer(b"".join(blobs), np.float32).reshape(len(blobs), -1 if blobs else 0)
     return np.array(numbers, np.int64), matrix
+
+
+def vectors_of(db: sqlite3.Connection, passages: Iterable[int]) -> tuple[npt.NDArray[np.int64], Floats]:
+    """The vectors of some passages, in ascending order, with the passages' numbers."""
+    return vectors_where(db, f"gone IS NULL AND passage IN {_LISTED}", (_listed(passages),))
 
 
 def next_number(db: sqlite3.Connection, table: str) -> int:

@@ -1,0 +1,85 @@
+"""Words, pairs of words, and runs of characters where nobody marks words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.explain.stopwords import STOP
+from gossamer.explain.terms import akin, contains, terms_of
+
+
+def test_words_and_pairs_without_stop_words() -> None:
+    assert set(terms_of("The wheels of my red bicycle")) == {"wheel", "red", "bicycle", "red bicycle"}
+
+
+def test_no_pair_reaches_over_punctuation_or_a_stop_word() -> None:
+    assert "tea coffee" not in terms_of("tea, coffee")
+    assert "tea coffee" not in terms_of("tea and coffee")
+    assert "tea coffee" in terms_of("tea-coffee")
+
+
+@pytest.mark.parametrize("forms", [("tyre", "Tyres"), ("movie", "movies"), ("city", "cities"), ("box", "Boxes")])
+def test_plural_and_singular_meet(forms: tuple[str, str]) -> None:
+    one, other = (terms_of(form) for form in forms)
+    assert one.keys() == other.keys()
+    assert list(other.values()) == [forms[1]]
+
+
+def test_numbers_speak_only_beside_a_word() -> None:
+    assert "10" not in terms_of("Windows 10")
+    assert "window 10" in terms_of("Windows 10")
+    assert terms_of("3 1415 92653589793") == {}
+
+
+def test_addresses_are_no_words() -> None:
+    found = terms_of("write to ann@example.org or see https://example.org/a?b=c or www.example.org today")
+    assert set(found) == {"today"}
+
+
+def test_possessives_and_contractions() -> None:
+    assert set(terms_of("Anna's garden isn't hers")) == {"anna", "garden", "anna garden"}
+    assert set(terms_of("the dogs’ bowl")) == {"dog", "bowl", "dog bowl"}
+
+
+def test_scripts_without_spaces_are_cut_into_runs() -> None:
+    assert {"東京", "東京都", "京都"} <= terms_of("東京都へ").keys()
+    assert not any("へ" in term for term in terms_of("東京都へ"))
+    assert "ภาษ" in terms_of("ภาษาไทย")
+
+
+def test_other_scripts_keep_their_marks() -> None:
+    assert "हिन्दी" in terms_of("हिन्दी भाषा")
+    assert "café" in terms_of("cafe\u0301")
+
+
+def test_what_a_longer_term_contains() -> None:
+    assert contains("machine learning", "learning")
+    assert not contains("machine learning", "machine learning")
+    assert not contains("learning", "earn")
+    assert contains("機械学習", "学習")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("compute", "computer", True),
+        ("india", "indian", True),
+        ("red wine", "white wine", True),
+        ("interest", "internet", False),
+        ("moon", "comet", False),
+        ("機械学習", "学習", True),
+    ],
+)
+def test_words_of_one_family(one: str, other: str, expected: bool) -> None:
+    assert akin(one, other) is akin(other, one) is expected
+
+
+@given(st.text(max_size=200))
+def test_any_text_gives_clean_terms(text: str) -> None:
+    for key, written in terms_of(text).items():
+        assert key.strip() == key != ""
+        assert written
+        assert key not in STOP
+        assert len(key.split()) <= 2
