@@ -1,4 +1,4 @@
-"""`tree`, `info`, `delete`, `refine`, `models`."""
+"""`info`, `delete`, `refine`, `models`."""
 
 from __future__ import annotations
 
@@ -7,43 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.conftest import Run
-from gossamer.index import Index
 
 
 def read(run: Run, *arguments: object, **options: Any) -> Any:
     return json.loads(run(*arguments, "--json", **options).stdout)
-
-
-def test_tree_as_json(run: Run, ready: Path) -> None:
-    concepts = read(run, "tree", ready, "--depth", "2")["concepts"]
-    root = concepts[0]
-    assert (root["size"], root["depth"], root["parent"]) == (12, 0, None)
-    below = [concept for concept in concepts if concept["parent"] == root["id"]]
-    assert sum(concept["size"] for concept in below) == 12
-    assert {concept["id"] for concept in below} == set(root["children"])
-    assert all(concept["label"] for concept in concepts)
-
-    largest = below[0]
-    part = read(run, "tree", ready, "--depth", "1", "--within", largest["id"], "--examples", "2")
-    assert part["concepts"][0] == largest
-    assert {concept["id"] for concept in part["concepts"][1:]} == set(largest["children"])
-    assert set(part["examples"]) == {str(id) for id in largest["children"]}
-    assert all(1 <= len(documents) <= 2 for documents in part["examples"].values())
-
-
-def test_tree_for_people(run: Run, ready: Path) -> None:
-    lines = run("tree", ready, "--depth", "1").stdout.splitlines()
-    assert lines[0].startswith("12 #")
-    assert lines[0].endswith("everything")
-    assert lines[-1].startswith("└── ")
-    assert "more" in run("tree", ready, "--depth", "1", "--top", "1").stdout.splitlines()[-1]
-    assert len(run("tree", ready, "--depth", "0", "--examples", "3").stdout.splitlines()) == 4
-
-
-def test_tree_of_nothing(run: Run, tmp_path: Path) -> None:
-    Index.create(tmp_path / "empty.gsm", "lsa").close()
-    assert run("tree", tmp_path / "empty.gsm").stdout == "the index is empty\n"
-    assert read(run, "tree", tmp_path / "empty.gsm")["concepts"] == []
 
 
 def test_info(run: Run, ready: Path) -> None:

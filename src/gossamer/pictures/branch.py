@@ -1,0 +1,125 @@
+"""The part of a tree that a picture shows: concepts with those below them, and the answers to a query among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from gossamer.errors import ParameterError
+from gossamer.results import Concept, Hit
+
+if TYPE_CHECKING:
+    from gossamer.index import Index
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A document found for a query, as a picture marks it."""
+
+    rank: int
+    id: str
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A concept and the concepts below it that are shown: all of its children, large ones first, or none."""
+
+    concept: Concept
+    below: tuple[Branch, ...] = ()
+    answers: tuple[Answer, ...] = field(default=())
+    """All answers that lie here or below, best first."""
+
+    @property
+    def name(self) -> str:
+        """What it is called; the root, which is about everything, by that word."""
+        return "everything" if self.concept.parent is None and self.concept.children else self.concept.label
+
+    @property
+    def hidden(self) -> int:
+        """Children that are not shown."""
+        return 0 if self.below else len(self.concept.children)
+
+    def walk(self) -> Iterator[Branch]:
+        """This one and all below, parents first."""
+        waiting = [self]
+        while waiting:
+            branch = waiting.pop()
+            yield branch
+            waiting.extend(reversed(branch.below))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.walk())
+
+
+def read_branch(
+    ix: Index,
+    *,
+    concept: int | None = None,
+    depth: int | None = None,
+    most: int = 10_000,
+    stop_at: Collection[int] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Branch | None:
+    """What is below a concept, or below the root: None of an empty index.
+
+    Concepts are opened from the largest on, down to `depth` levels, as long as no more than `most` are shown;
+    those in `stop_at` never. `progress(done, most)` counts concepts.
+    """
+    if most < 1:
+        raise ParameterError(f"a picture shows at least 1 concept, got most={most}")
+    top = _top(ix, concept)
+    if top is None:
+        return None
+    deepest = None if depth is None else top.depth + depth
+    children: dict[int, list[Concept]] = {}
+    shown, waiting = 1, [(-top.size, top.id, top)]
+    while waiting:
+        _, _, at = heappop(waiting)
+        deep_enough = deepest is not None and at.depth >= deepest
+        if not at.children or deep_enough or at.id in stop_at or shown + len(at.children) > most:
+            continue
+        found = [ix.concept(child) for child in at.children]
+        children[at.id] = sorted(found, key=lambda child: (-child.size, child.id))
+        shown += len(found)
+        if progress is not None:
+            progress(shown, most)
+        for child in found:
+            heappush(waiting, (-child.size, child.id, child))
+    return _assembled(top, children)
+
+
+def _top(ix: Index, concept: int | None) -> Concept | None:
+    if concept is not None:
+        return ix.concept(concept)
+    return next(iter(ix.concepts(0)), None)
+
+
+def _assembled(top: Concept, children: dict[int, list[Concept]]) -> Branch:
+    """Branches from the bottom up: a tree may be deeper than Python's stack."""
+    order, done = [top], 0
+    while done < len(order):
+        order.extend(children.get(order[done].id, []))
+        done += 1
+    made: dict[int, Branch] = {}
+    for concept in reversed(order):
+        made[concept.id] = Branch(concept, tuple(made[child.id] for child in children.get(concept.id, [])))
+    return made[top.id]
+
+
+def mark(branch: Branch, hits: Sequence[Hit]) -> Branch:
+    """The same branch with the answers to a query in their places."""
+    answers = {
+        rank: (Answer(rank, hit.id, hit.passage, hit.score), {step.id for step in hit.path})
+        for rank, hit in enumerate(hits, 1)
+    }
+    marked: dict[int, Branch] = {}
+    for each in reversed(list(branch.walk())):
+        own = tuple(answer for answer, path in answers.values() if each.concept.id in path)
+        marked[each.concept.id] = replace(
+            each, below=tuple(marked[child.concept.id] for child in each.below), answers=own
+        )
+    return marked[branch.concept.id]

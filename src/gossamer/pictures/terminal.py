@@ -1,0 +1,68 @@
+"""A branch as a tree of lines: size, name and id of each concept, what is typical of it, and the answers to a query."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.text import Text
+from rich.tree import Tree
+
+from gossamer.pictures.branch import Branch
+from gossamer.pictures.words import one_line
+
+_THEMES: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
+"""One for each branch below the first concept, and over again."""
+
+
+def to_tree(branch: Branch, *, top: int = 8, examples: int = 0) -> Tree:
+    """The lines: at most `top` concepts below each, the largest and all with answers; `examples` documents a concept.
+
+    Documents are shown where nothing is shown below, and answers in the last concept that is shown above them.
+    """
+    root = Tree(_name(branch, "bold"), guide_style="dim")
+    waiting = [(root, branch, "")]
+    while waiting:
+        line, at, theme = waiting.pop()
+        shown = [child for number, child in enumerate(at.below) if number < top or child.answers]
+        for child in shown:
+            colour = theme or _THEMES[at.below.index(child) % len(_THEMES)]
+            waiting.append((line.add(_name(child, colour)), child, colour))
+        if rest := [child for child in at.below if child not in shown]:
+            line.add(_faint(f"… {len(rest)} more, {sum(child.concept.size for child in rest):,} passages"))
+        if not at.below:
+            _add_documents(line, at, examples)
+    return root
+
+
+def _add_documents(line: Tree, branch: Branch, examples: int) -> None:
+    for answer in branch.answers:
+        found = Text(no_wrap=True, overflow="ellipsis")
+        found.append(f"{answer.rank}. ", style="bold yellow")
+        found.append(_said(answer.id, answer.text))
+        line.add(found)
+    single = not branch.concept.children  # its name is its text already
+    if examples and not single:
+        for exemplar in branch.concept.exemplars[:examples]:
+            line.add(_faint(_said(exemplar.id, exemplar.text)))
+
+
+def _said(id: str, text: str) -> str:
+    """A document in a line: its id first, unless its text begins with that anyway."""
+    id, text = one_line(id), one_line(text)
+    return text if text.startswith(id) else f"{id}: {text}"
+
+
+def _name(branch: Branch, style: str) -> Text:
+    concept = branch.concept
+    name = Text(no_wrap=True, overflow="ellipsis")
+    name.append(f"{concept.size:,}", style="bold")
+    name.append(f" #{concept.id} ", style="dim")
+    name.append(one_line(branch.name), style=style)
+    if branch.answers:
+        ranks = ", ".join(str(answer.rank) for answer in branch.answers)
+        name.append(f"  ◆ {ranks}", style="bold yellow")
+    return name
+
+
+def _faint(text: str) -> Text:
+    return Text(text, style="dim", no_wrap=True, overflow="ellipsis")
