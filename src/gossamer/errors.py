@@ -25,6 +25,10 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     │   ├── UnknownEncoderError             no encoder of that name
     │   ├── ModelUnavailableError           model files could not be had from any source
     │   └── EncoderMismatchError            the index was built with another encoder
+    ├── ServiceError (RuntimeError)         a server could not be asked, or failed (`gossamer.Client`)
+    │   ├── AccessError                     no key, a wrong one, or one that does not allow this
+    │   ├── BusyError                       too much at once, or stopping: nothing was done
+    │   └── UnreachableError                no answer came
     └── MissingExtraError (ImportError)     an optional dependency is not installed
 """
 
@@ -125,6 +129,27 @@ class ModelUnavailableError(EncoderError):
 
 class EncoderMismatchError(EncoderError):
     """The index was built with another encoder."""
+
+
+class ServiceError(GossamerError, RuntimeError):
+    """A server failed; its log has more under `request_id`."""
+
+    def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.request_id = request_id
+
+
+class AccessError(ServiceError):
+    """The server wants a key, another one, or one with a wider scope."""
+
+
+class BusyError(ServiceError):
+    """The server has too much to do, or is stopping; it did nothing."""
+
+
+class UnreachableError(ServiceError):
+    """No answer came: whether a change was made is not known."""
 
 
 class MissingExtraError(GossamerError, ImportError):

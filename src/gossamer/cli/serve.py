@@ -1,0 +1,104 @@
+"""`gossamer serve`: indexes over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gossamer.cli.command import command, examples
+from gossamer.cli.opening import opened, prepare_encoder
+from gossamer.cli.options import Json, Quiet, complete_index
+from gossamer.cli.screen import Screen
+from gossamer.errors import ParameterError
+
+if TYPE_CHECKING:
+    from gossamer.index import Index
+
+EXAMPLES = examples(
+    "gossamer serve notes.gsm",
+    "gossamer serve news.gsm papers=archive/arxiv.gsm --port 9000 --read-only",
+    "gossamer serve news.gsm --host 0.0.0.0 --key-file keys.json --tls-cert cert.pem --tls-key key.pem",
+)
+
+Indexes = Annotated[
+    list[str],
+    typer.Argument(metavar="INDEX...", help="Indexes, as PATH or NAME=PATH.", autocompletion=complete_index),
+]
+
+
+@command
+def serve(
+    indexes: Indexes,
+    host: Annotated[str, typer.Option(help="Where to listen. Elsewhere than here needs --key-file.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 8080,
+    key_file: Annotated[Path | None, typer.Option(help="Who may do what (see gossamer keys).")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="Certificate, a PEM file.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key, a PEM file.")] = None,
+    cors_origin: Annotated[
+        list[str] | None, typer.Option(help="A page from elsewhere that may use it, as https://example.org.")
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Take no changes; see those of others.")] = False,
+    max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 8 * 2**20,
+    max_k: Annotated[int, typer.Option(min=1, help="Answers to a search.")] = 1000,
+    max_batch: Annotated[int, typer.Option(min=1, help="Documents in a request.")] = 1000,
+    max_text: Annotated[int, typer.Option(min=1, help="Characters of a text.")] = 1_000_000,
+    max_requests: Annotated[int, typer.Option(min=1, help="Requests at once.")] = 128,
+    per_caller: Annotated[int, typer.Option(min=1, help="Of them from one key or address.")] = 64,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 30.0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Serve indexes over HTTP until Ctrl-C: an API under /v1, and a page to explore them at /.
+
+    The first index answers at /v1, each of them at /v1/indexes/NAME. Log lines on standard error are JSON.
+    """
+    from gossamer.server import check_available
+
+    check_available()
+    from gossamer.server.app import create_app
+    from gossamer.server.catalog import Catalog
+    from gossamer.server.envelope import log_to_stderr
+    from gossamer.server.keys import KeyRing
+    from gossamer.server.limits import Limits
+    from gossamer.server.run import Address, run
+
+    screen = Screen(json=json, quiet=quiet)
+    limits = Limits(
+        body=max_body, k=max_k, batch=max_batch, text=max_text, in_flight=max_requests, per_caller=per_caller,
+        seconds=timeout,
+    )  # fmt: skip
+    keys = None if key_file is None else KeyRing(key_file)
+    address = Address(host, port, tls_cert, tls_key)
+    if not quiet:
+        log_to_stderr()
+    address.check(has_keys=keys is not None and len(keys) > 0)
+    with _opened(indexes, screen, read_only=read_only) as found:
+        app = create_app(Catalog(found, read_only=read_only), keys=keys, limits=limits, origins=cors_origin or ())
+        run(app, address, grace=timeout, on_ready=lambda url: _tell(screen, url, list(found)))
+
+
+@contextmanager
+def _opened(given: Sequence[str], screen: Screen, *, read_only: bool) -> Iterator[dict[str, Index]]:
+    """All indexes by name, with their encoders at hand, closed at the end."""
+    from gossamer.server.catalog import name_and_path
+
+    found: dict[str, Index] = {}
+    with ExitStack() as stack:
+        for each in given:
+            name, path = name_and_path(each)
+            if name in found:
+                raise ParameterError(f"two indexes would be called {name!r}: name one of them, as in other={path}")
+            found[name] = stack.enter_context(opened(path, screen, "r" if read_only else "w"))
+            prepare_encoder(found[name].info().encoder, screen)
+        yield found
+
+
+def _tell(screen: Screen, url: str, names: list[str]) -> None:
+    if screen.json:
+        screen.emit({"url": url, "indexes": names}, indent=None)
+    else:
+        screen.say(f"serving {', '.join(names)} at {url} (Ctrl-C stops it)")

@@ -1,0 +1,161 @@
+"""Each method as a request, and a way to read its answer. Nothing is sent here: both clients share this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gossamer.client.decoding import decode
+from gossamer.errors import DtypeError, InputError, ParameterError
+from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, Hits, IndexInfo, Novelty, Topics
+
+_T = TypeVar("_T")
+
+_ALL = 1000
+"""Levels, more than any tree has."""
+
+
+@dataclass(frozen=True)
+class Call(Generic[_T]):
+    """A request: `path` is below the index's address."""
+
+    method: str
+    path: str
+    read: Callable[[Any], _T]
+    body: Any = None
+    params: Mapping[str, Any] | None = None
+    again: bool = True
+    """Whether sending it twice does the same as sending it once."""
+
+
+def search(
+    query: str | None,
+    k: int,
+    where: Mapping[str, Any] | None,
+    within: int | None,
+    hybrid: bool | float,
+    vector: npt.ArrayLike | None,
+    recall: float | None,
+    explain: bool,
+    min_confidence: float,
+) -> Call[Hits]:
+    """`Index.search`."""
+    body = {
+        **_asking(query, vector),
+        "k": k,
+        "where": where,
+        "within": within,
+        "hybrid": hybrid,
+        "recall": recall,
+        "explain": explain,
+        "min_confidence": min_confidence,
+    }
+    return Call("POST", "/search", _as_hits, body)
+
+
+def _as_hits(answer: Any) -> Hits:
+    return Hits(decode(list[Hit], answer["hits"]), visited=answer["visited"])
+
+
+def explain(
+    query: str | None, id: str, k: int, hybrid: bool | float, vector: npt.ArrayLike | None
+) -> Call[Explanation]:
+    """`Index.explain`."""
+    body = {**_asking(query, vector), "id": id, "k": k, "hybrid": hybrid}
+    return Call("POST", "/explain", lambda answer: decode(Explanation, answer), body)
+
+
+def novelty(query: str | None, vector: npt.ArrayLike | None) -> Call[Novelty]:
+    """`Index.novelty`."""
+    return Call("POST", "/novelty", lambda answer: decode(Novelty, answer), _asking(query, vector))
+
+
+def find_concepts(query: str | None, k: int, vector: npt.ArrayLike | None) -> Call[list[ConceptMatch]]:
+    """`Index.find_concepts`."""
+    body = {**_asking(query, vector), "k": k}
+    return Call("POST", "/concepts/find", lambda answer: decode(list[ConceptMatch], answer["matches"]), body)
+
+
+def add(
+    texts: str | Iterable[str],
+    ids: str | Iterable[str] | None,
+    metadata: Mapping[str, Any] | Iterable[Mapping[str, Any] | None] | None,
+    vectors: npt.ArrayLike | None,
+) -> Call[list[str]]:
+    """`Index.add`: all in one request, so that all of them are in or none."""
+    if isinstance(texts, str):
+        texts, ids, metadata = [texts], [ids] if isinstance(ids, str) else ids, _listed(metadata)
+    rows = list(texts)
+    columns: dict[str, list[Any]] = {"text": rows}
+    if ids is not None:
+        columns["id"] = list(ids)
+    if metadata is not None:
+        columns["metadata"] = list(metadata)
+    if vectors is not None:
+        columns["vector"] = np.atleast_2d(np.asarray(vectors)).tolist()
+    for name, column in columns.items():
+        if len(column) != len(rows):
+            raise InputError(f"got {len(column)} of {name!r} for {len(rows)} texts: pass one for each")
+    documents = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return Call(
+        "POST", "/documents", lambda answer: list(answer["ids"]), {"documents": documents}, again=ids is not None
+    )
+
+
+def delete(ids: str | Iterable[str]) -> Call[int]:
+    """`Index.delete`."""
+    return Call("POST", "/documents/delete", lambda answer: int(answer["deleted"]), {"ids": _ids(ids)})
+
+
+def get(ids: str | Iterable[str]) -> Call[list[Document]]:
+    """`Index.get`."""
+    return Call(
+        "POST", "/documents/get", lambda answer: decode(list[Document], answer["documents"]), {"ids": _ids(ids)}
+    )
+
+
+def concepts(depth: int | None) -> Call[list[Concept]]:
+    """`Index.concepts`."""
+    depth = _ALL if depth is None else depth
+    return Call("GET", "/concepts", lambda answer: decode(list[Concept], answer["concepts"]), params={"depth": depth})
+
+
+def concept(id: int) -> Call[Concept]:
+    """`Index.concept`."""
+    if isinstance(id, bool) or not isinstance(id, int):
+        raise DtypeError(f"a concept's id is a whole number, as found in a hit's path, got {id!r}")
+    return Call("GET", f"/concepts/{id}", lambda answer: decode(Concept, answer["concept"]))
+
+
+def topics(n: int | None, levels: Sequence[int] | None) -> Call[list[Topics]]:
+    """`Index.topics`, always as a list."""
+    if (n is None) == (levels is None):
+        raise ParameterError("topics takes the number of groups, as in topics(8), or levels, as in [8, 40, 200]")
+    params = {"n": n} if n is not None else {"levels": ",".join(map(str, levels or []))}
+    return Call("GET", "/topics", lambda answer: decode(list[Topics], answer["levels"]), params=params)
+
+
+def info() -> Call[IndexInfo]:
+    """`Index.info`."""
+    return Call("GET", "/info", lambda answer: decode(IndexInfo, answer))
+
+
+def refit() -> Call[None]:
+    """`Index.refit`."""
+    return Call("POST", "/refit", lambda answer: None)
+
+
+def _asking(query: str | None, vector: npt.ArrayLike | None) -> dict[str, Any]:
+    return {"query": query, "vector": None if vector is None else np.asarray(vector).ravel().tolist()}
+
+
+def _ids(ids: str | Iterable[str]) -> list[str]:
+    return [ids] if isinstance(ids, str) else list(ids)
+
+
+def _listed(metadata: Any) -> Any:
+    return [metadata] if isinstance(metadata, Mapping) else metadata

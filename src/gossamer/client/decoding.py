@@ -1,0 +1,62 @@
+"""JSON back into dataclasses, by their own types: what came out of an index on one side goes in on the other."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Hashable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from gossamer.errors import ServiceError
+
+_T = TypeVar("_T")
+_Read = Callable[[Any], Any]
+
+
+def decode(kind: type[_T], value: Any) -> _T:
+    """`value` as a `kind`. Fields that `kind` does not have are left out: a newer server may send more."""
+    try:
+        reader: _Read = _reader(cast("Hashable", kind))
+        found: _T = reader(value)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ServiceError(
+            f"the server's answer is no {kind.__name__} ({error!r}): do both run the same version of Gossamer?"
+        ) from error
+    return found
+
+
+@cache
+def _reader(kind: Any) -> _Read:
+    """How to read a value of this type."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _dataclass_reader(kind)
+    if origin is tuple:
+        inner = _reader(arguments[0])
+        return lambda value: tuple(map(inner, value))
+    if origin is list:
+        inner = _reader(arguments[0])
+        return lambda value: list(map(inner, value))
+    if origin in (Union, types.UnionType) and type(None) in arguments:
+        (other,) = (each for each in arguments if each is not type(None))
+        inner = _reader(other)
+        return lambda value: None if value is None else inner(value)
+    return _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _dataclass_reader(kind: type) -> _Read:
+    hints = get_type_hints(kind)
+    needed = [(field.name, _reader(hints[field.name])) for field in fields(kind) if field.default is MISSING]
+    optional = [(field.name, _reader(hints[field.name])) for field in fields(kind) if field.default is not MISSING]
+
+    def read(value: dict[str, Any]) -> Any:
+        given = {name: inner(value[name]) for name, inner in needed}
+        given.update((name, inner(value[name])) for name, inner in optional if name in value)
+        return kind(**given)
+
+    return read

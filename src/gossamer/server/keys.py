@@ -1,0 +1,170 @@
+"""API keys: random tokens, printed once and kept as salted hashes in a file.
+
+A token is ``gsm_<id>_<secret>``. The secret has 256 random bits, so nobody can guess it from its hash however fast the
+hash is: SHA-256 with a salt is enough, and it is quick. A slow hash (scrypt) protects passwords that people think
+up; here it would only let anyone keep the server busy by sending wrong keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from gossamer.errors import CorruptError, DiskError, ParameterError, UnknownIdError
+
+Scope: TypeAlias = Literal["read", "write", "admin"]
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+"""Each may do all that those before it may."""
+
+_VERSION: Final = 1
+_LOOK_AGAIN: Final = 1.0
+"""Seconds after which a running server looks whether the file has changed."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What is kept of a key: enough to recognise it, not enough to use it."""
+
+    id: str
+    scope: Scope
+    note: str
+    created: str
+    salt: str
+    hash: str
+
+    def allows(self, scope: Scope) -> bool:
+        """Whether this key is good for `scope`."""
+        return SCOPES.index(self.scope) >= SCOPES.index(scope)
+
+
+_NOBODY: Final = Key("", "read", "", "", "00" * 16, "00" * 32)
+"""Compared with where no key has the id, so that an unknown id takes as long as a wrong secret."""
+
+
+def new_key(scope: Scope, note: str = "") -> tuple[Key, str]:
+    """A key, and its token, which is nowhere kept."""
+    if scope not in SCOPES:
+        raise ParameterError(f"scope must be one of {', '.join(SCOPES)}, got {scope!r}")
+    id, secret, salt = secrets.token_hex(4), secrets.token_urlsafe(32), secrets.token_hex(16)
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    return Key(id, scope, note, created, salt, _hash(salt, secret)), f"gsm_{id}_{secret}"
+
+
+def find_key(keys: Iterable[Key], token: str) -> Key | None:
+    """The key that `token` belongs to. Takes as long whether or not there is one."""
+    mark, _, rest = token.partition("_")
+    id, _, secret = rest.partition("_")
+    named = next((key for key in keys if key.id == id), _NOBODY)
+    right = hmac.compare_digest(_hash(named.salt, secret), named.hash)
+    return named if right and mark == "gsm" and named is not _NOBODY else None
+
+
+def _hash(salt: str, secret: str) -> str:
+    return hashlib.sha256(bytes.fromhex(salt) + secret.encode("utf-8", "replace")).hexdigest()
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+def read_keys(path: Path) -> list[Key]:
+    """The keys of a file; `DiskError` where it cannot be read as one."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise DiskError(
+            f"the key file {path} cannot be read ({error.strerror}): make one with gossamer keys"
+        ) from error
+    try:
+        found: Any = json.loads(text)
+        version, keys = found["version"], [Key(**each) for each in found["keys"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptError(f"{path} is not a key file: make one with gossamer keys new {path}") from error
+    if version != _VERSION:
+        raise CorruptError(f"{path} has version {version}, and {_VERSION} is known: upgrade Gossamer")
+    if any(key.scope not in SCOPES for key in keys):
+        raise CorruptError(f"{path} holds a scope that is none of {', '.join(SCOPES)}: repair it")
+    return keys
+
+
+def add_key(path: Path, scope: Scope, note: str = "") -> tuple[Key, str]:
+    """Put a new key in a file, which is made where there is none; returns the key and its token."""
+    keys = read_keys(path) if path.exists() else []
+    key, token = new_key(scope, note)
+    _write(path, [*keys, key])
+    return key, token
+
+
+def remove_key(path: Path, id: str) -> Key:
+    """Take a key out of a file: whoever has its token is a stranger from then on."""
+    keys = read_keys(path)
+    gone = next((key for key in keys if key.id == id), None)
+    if gone is None:
+        raise UnknownIdError(
+            f"there is no key {id!r} in {path}, which holds {len(keys)}: see gossamer keys list {path}"
+        )
+    _write(path, [key for key in keys if key.id != id])
+    return gone
+
+
+def _write(path: Path, keys: list[Key]) -> None:
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    text = json.dumps({"version": _VERSION, "keys": [asdict(key) for key in keys]}, indent=2)
+    try:
+        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise DiskError(f"the key file {path} cannot be written ({error.strerror}): choose another place") from error
+
+
+class KeyRing:
+    """The keys of a running server: a key that is added to the file or taken out counts a second later."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = Lock()
+        self._stamp = self._stamp_now()
+        self._keys = read_keys(path)
+        self._looked = time.monotonic()
+
+    def find(self, token: str) -> Key | None:
+        """The key of a token, or None."""
+        self._look_again()
+        return find_key(self._keys, token)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def _look_again(self) -> None:
+        if time.monotonic() - self._looked < _LOOK_AGAIN:
+            return
+        with self._lock:
+            self._looked = time.monotonic()
+            stamp = self._stamp_now()
+            if stamp == self._stamp:
+                return
+            try:
+                self._keys = read_keys(self._path)
+            except DiskError:
+                self._keys = []  # keys that cannot be read open no door
+            self._stamp = stamp
+
+    def _stamp_now(self) -> tuple[int, int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,115 @@
+"""Errors as problem details (RFC 9457), with the sentence the library itself would say.
+
+``type`` ends with a word for the class in `gossamer.errors`, so that a client can raise the same exception again.
+Sentences about input go out as they are. What went wrong inside is told in the log alone: a path on the server's
+disk is nobody's business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from gossamer import errors
+
+PREFIX: Final = "urn:gossamer:problem:"
+MEDIA_TYPE: Final = "application/problem+json"
+
+_STATUS: Final[dict[type[errors.GossamerError], int]] = {
+    errors.UnknownIdError: 404,
+    errors.InputError: 422,
+    errors.ReadOnlyError: 403,
+    errors.ClosedError: 503,
+    errors.LockedError: 503,
+    errors.ModelUnavailableError: 503,
+    errors.GossamerError: 500,
+}
+"""From the particular to the general: the first that fits."""
+
+_INSIDE: Final = "something went wrong inside the server: its log says what, under this request_id"
+_UNAVAILABLE: Final = "the index cannot be used now: the server's log says why, under this request_id. Try again later"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One error, as it is sent."""
+
+    status: int
+    detail: str
+    word: str = ""
+
+    def to_dict(self, instance: str, request_id: str) -> dict[str, Any]:
+        """The fields of RFC 9457, and the id under which the log has more."""
+        return {
+            "type": PREFIX + self.word if self.word else "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+            "instance": instance,
+            "request_id": request_id,
+        }
+
+
+class Refusal(HTTPException):
+    """The server will not do this: raised by its own code, anywhere."""
+
+    def __init__(self, status: int, detail: str, word: str, *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, detail, headers)
+        self.word = word
+
+
+def busy(detail: str, *, status: int = 503, after: int = 1) -> Refusal:
+    """Refused for now: nothing was done, and it is worth trying again."""
+    return Refusal(status, detail, "busy", headers={"Retry-After": str(after)})
+
+
+def problem_of(error: Exception) -> Problem:
+    """What is told about an error."""
+    if isinstance(error, Refusal):
+        return Problem(error.status_code, error.detail, error.word)
+    if isinstance(error, RequestValidationError):
+        return Problem(422, _validation(error), "invalid-request")
+    if isinstance(error, HTTPException):
+        return Problem(error.status_code, _plain(error), "" if error.status_code != 400 else "invalid-request")
+    if isinstance(error, errors.GossamerError):
+        status = next(status for kind, status in _STATUS.items() if isinstance(error, kind))
+        return Problem(status, _sentence(error, status), word_of(type(error)))
+    return Problem(500, _INSIDE, "inside")
+
+
+def word_of(kind: type[errors.GossamerError]) -> str:
+    """UnknownIdError is "unknown-id"."""
+    name = kind.__name__.removesuffix("Error")
+    return re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower()
+
+
+def _sentence(error: errors.GossamerError, status: int) -> str:
+    if isinstance(error, errors.InputError):
+        return str(error)
+    if isinstance(error, errors.ReadOnlyError):
+        return "this index is served for reading only: ask whoever runs the server"
+    return _UNAVAILABLE if status == 503 else _INSIDE
+
+
+def _plain(error: HTTPException) -> str:
+    if error.status_code == 404:
+        return "there is nothing at this address: /v1/openapi.json lists all that there is"
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        return f"this address takes {allowed or 'another method'}: /v1/openapi.json lists all that there is"
+    return str(error.detail)
+
+
+def _validation(error: RequestValidationError) -> str:
+    """The first thing that is wrong, and where; how many more there are."""
+    found = error.errors()
+    first = found[0]
+    where = ".".join(str(part) for part in first["loc"] if part not in ("one", "many"))
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"{where}: {first['msg']}{more}"

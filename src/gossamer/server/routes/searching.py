@@ -1,0 +1,59 @@
+"""Questions: search, explain, novelty."""
+
+from __future__ import annotations
+
+import time
+
+from fastapi import APIRouter, Depends, Response
+
+from gossamer.results import Hits
+from gossamer.server import schemas
+from gossamer.server.answers import Answer, of_hits, of_why
+from gossamer.server.service import TheIndex, TheService, needs
+
+router = APIRouter(tags=["search"], dependencies=[Depends(needs("read"))])
+
+
+@router.post("/search", response_model=schemas.SearchAnswer)
+async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheService) -> Response:
+    """The k best documents for a query or a vector, best first, each with its path of concepts."""
+    service.limits.check_k(asked.k)
+    service.limits.check_text(asked.query)
+
+    def work() -> tuple[Hits, float]:
+        start = time.perf_counter()
+        hits = served.index.search(
+            asked.query,
+            asked.k,
+            where=asked.where,
+            within=asked.within,
+            hybrid=asked.hybrid,
+            vector=asked.vector,
+            recall=asked.recall,
+            explain=asked.explain,
+            min_confidence=asked.min_confidence,
+        )
+        return hits, time.perf_counter() - start
+
+    hits, seconds = await service.workers.read(work)
+    service.metrics.search_seconds.labels(served.name).observe(seconds)
+    service.metrics.visited.labels(served.name).observe(hits.visited)
+    return Answer({"hits": of_hits(hits), "seconds": seconds, "visited": hits.visited})
+
+
+@router.post("/explain", response_model=schemas.ExplanationAnswer)
+async def explain(asked: schemas.ExplainRequest, served: TheIndex, service: TheService) -> Response:
+    """Why a document, any document, scores as it does: level by level, and against which rival."""
+    service.limits.check_k(asked.k)
+    service.limits.check_text(asked.query)
+    why = await service.workers.read(
+        lambda: served.index.explain(asked.query, asked.id, k=asked.k, hybrid=asked.hybrid, vector=asked.vector)
+    )
+    return Answer(of_why(why))
+
+
+@router.post("/novelty", response_model=schemas.NoveltyAnswer)
+async def novelty(asked: schemas.NoveltyRequest, served: TheIndex, service: TheService) -> Response:
+    """How unusual a query is, measured on how like each other the documents are."""
+    service.limits.check_text(asked.query)
+    return Answer(await service.workers.read(lambda: served.index.novelty(asked.query, vector=asked.vector)))

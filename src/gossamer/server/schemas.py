@@ -1,0 +1,266 @@
+"""What is sent and what comes back. The fields of an answer are those of the dataclasses in `gossamer.results`."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
+
+from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, IndexInfo, Novelty, Topics
+
+_QUERY = "how do plants make sugar"
+
+
+class _Request(BaseModel):
+    """Types are taken at their word, and a field that is not known is a slip."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+Query = Annotated[str | None, Field(description="What to look for, in words.", min_length=1, examples=[_QUERY])]
+Vector = Annotated[
+    list[float] | None,
+    Field(description="The query's vector, which is then not encoded; a query beside it counts with its words."),
+]
+Hybrid = Annotated[
+    bool | Annotated[float, Field(ge=0)],
+    Field(description="Whether shared words count too; a number is their weight.", examples=[True, False, 0.3]),
+]
+Filter = Annotated[
+    dict[str, Any] | None,
+    Field(description="Only documents whose metadata match.", examples=[{"year": {"$gte": 2020}}]),
+]
+DocumentId = Annotated[str, Field(min_length=1, examples=["notes/plants.md"])]
+
+
+class Asking(_Request):
+    """A query in words, a vector, or both."""
+
+    query: Query = None
+    vector: Vector = None
+
+
+class SearchRequest(Asking):
+    """A search."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"query": _QUERY, "k": 3}]})
+
+    k: int = Field(10, ge=1, description="Answers, at most.")
+    where: Filter = None
+    within: int | None = Field(None, description="The id of a concept: only documents below it.")
+    hybrid: Hybrid = True
+    recall: float | None = Field(None, gt=0, le=1, description="The share of the true nearest to aim for.")
+    explain: bool = Field(False, description="Fill `explanation` of every hit.")
+    min_confidence: float = Field(0.0, ge=0, le=1, description="No answers to a query that is less at home here.")
+
+
+class ExplainRequest(Asking):
+    """Why a document, any document, scores as it does."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"query": _QUERY, "id": "notes/plants.md"}]})
+
+    id: DocumentId
+    k: int = Field(10, ge=1, description="What it takes to be among the first k is told.")
+    hybrid: Hybrid = True
+
+
+class NoveltyRequest(Asking):
+    """How unusual is this?"""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"query": _QUERY}]})
+
+
+class FindConceptsRequest(Asking):
+    """Which concepts does this fit?"""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"query": _QUERY, "k": 5}]})
+
+    k: int = Field(10, ge=1)
+
+
+class NewDocument(_Request):
+    """A document to add, or to put in the place of the one that has its id."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"id": "notes/plants.md", "text": "Leaves turn light into sugar.", "metadata": {"year": 2024}}]
+        }
+    )
+
+    text: str = Field(min_length=1)
+    id: DocumentId | None = Field(None, description="Without one, documents are numbered.")
+    metadata: dict[str, Any] | None = None
+    vector: list[float] | None = Field(None, description="A prepared vector: the text is then not encoded.")
+
+
+class NewDocuments(_Request):
+    """Several at once: all of them are in when the answer comes, or none."""
+
+    documents: list[NewDocument]
+
+
+def _one_or_many(value: Any) -> str:
+    return "many" if isinstance(value, NewDocuments) or (isinstance(value, dict) and "documents" in value) else "one"
+
+
+AddRequest = Annotated[
+    Annotated[NewDocument, Tag("one")] | Annotated[NewDocuments, Tag("many")], Discriminator(_one_or_many)
+]
+
+
+class Ids(_Request):
+    """Documents by their ids."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["notes/plants.md", "notes/bread.md"]}]})
+
+    ids: list[DocumentId]
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def _model(title: str, of: type, /, **more: Any) -> type[BaseModel]:
+    """A dataclass as a model for the description of the API, with more fields or others."""
+    types = get_type_hints(of)
+    own: dict[str, Any] = {
+        field.name: (types[field.name], ... if field.default is MISSING else field.default)
+        for field in fields(of)
+        if field.name not in more
+    }
+    return create_model(title, __doc__=of.__doc__, **own, **more)
+
+
+ExplanationAnswer = _model(
+    "Explanation", Explanation, gap=(float | None, ...), text=(str, Field(description="The explanation in sentences."))
+)
+HitAnswer = _model("Hit", Hit, explanation=(ExplanationAnswer | None, None))
+InfoAnswer = _model(
+    "Info",
+    IndexInfo,
+    path=(str | None, Field(description="On the server; told to admins alone.")),
+    name=(str, ...),
+    writable=(bool, Field(description="Whether the server, and this key, would take a change.")),
+)
+
+
+class SearchAnswer(BaseModel):
+    """Documents found, best first."""
+
+    hits: list[HitAnswer]  # type: ignore[valid-type]
+    seconds: float = Field(description="Spent on the search itself.")
+    visited: int = Field(description="Nodes of the tree, and documents found by their words, that were scored.")
+
+
+class Added(BaseModel):
+    """The ids of documents that are in, and durable."""
+
+    ids: list[str]
+
+
+class Deleted(BaseModel):
+    """How many documents went; ids that were not there are no error."""
+
+    deleted: int
+
+
+class Documents(BaseModel):
+    """Documents in the order they were asked for."""
+
+    documents: list[Document]
+
+
+class Progress(BaseModel):
+    """A line of the answer to a stream: what has been added so far is durable."""
+
+    added: int
+    done: bool = Field(description="True in the last line of a stream that was added as a whole.")
+    error: dict[str, Any] | None = Field(None, description="A problem that ended the stream; what was added stays.")
+
+
+class Concepts(BaseModel):
+    """Concepts, each before those below it."""
+
+    concepts: list[Concept]
+
+
+class ConceptAnswer(BaseModel):
+    """A concept with its surroundings."""
+
+    concept: Concept
+    children: list[Concept] = Field(description="Large ones first.")
+    path: list[Concept] = Field(description="From the root to the concept itself.")
+
+
+class ConceptMatches(BaseModel):
+    """Concepts that a query fits, best first."""
+
+    matches: list[ConceptMatch]
+
+
+class TopicsAnswer(BaseModel):
+    """One cut of the tree for each number of groups asked for, from coarse to fine."""
+
+    levels: list[Topics]
+
+
+class MapAnswer(BaseModel):
+    """A part of the tree as columns: the n-th entry of each belongs to the n-th concept; parents come first."""
+
+    ids: list[int]
+    parents: list[int | None]
+    sizes: list[int]
+    depths: list[int]
+    children: list[int] = Field(description="How many children each has, shown or not.")
+    labels: list[str] | None = Field(description="Where asked for.")
+
+
+class IndexEntry(BaseModel):
+    """One index of the server."""
+
+    name: str
+    documents: int
+    writable: bool
+    default: bool = Field(description="Whether it is the one at /v1 itself.")
+
+
+class IndexList(BaseModel):
+    """All indexes of the server."""
+
+    indexes: list[IndexEntry]
+
+
+class Health(BaseModel):
+    """Alive, or ready."""
+
+    status: str
+
+
+class ProblemAnswer(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "urn:gossamer:problem:unknown-id",
+                    "title": "Not Found",
+                    "status": 404,
+                    "detail": "id 'notes/lost.md' is not in the index, which holds 12 documents",
+                    "instance": "/v1/documents/notes/lost.md",
+                    "request_id": "3f0c9a52d1b84e77",
+                }
+            ]
+        }
+    )
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    request_id: str
+
+
+NoveltyAnswer = _model("Novelty", Novelty)
+DocumentAnswer = _model("Document", Document)

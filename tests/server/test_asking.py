@@ -1,0 +1,135 @@
+"""Questions over HTTP get the answers of the library."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bag import encode
+from gossamer import Client, Index
+from server.running import Running, problem
+
+
+def test_search_by_words_is_the_library_s(client: Client, index: Index) -> None:
+    assert client.search("sun and moon") == index.search("sun and moon")
+    assert client.search("wolf", 3, where={"at": {"$gte": 50}}, hybrid=0.4) == index.search(
+        "wolf", 3, where={"at": {"$gte": 50}}, hybrid=0.4
+    )
+
+
+def test_search_by_vector_is_the_library_s(client: Client, index: Index) -> None:
+    vector = encode(["sea and salt"])[0]
+    assert client.search(vector=vector, k=4, recall=1.0) == index.search(vector=vector, k=4, recall=1.0)
+
+
+def test_search_within_a_concept(client: Client, index: Index) -> None:
+    concept = index.concepts(1)[1]
+    assert client.search("moon", within=concept.id) == index.search("moon", within=concept.id)
+
+
+def test_explanations_come_along(client: Client, index: Index) -> None:
+    assert client.search("king", 2, explain=True) == index.search("king", 2, explain=True)
+    assert client.explain("king", "d7") == index.explain("king", "d7")
+    assert str(client.explain("king", "d7", k=3)) == str(index.explain("king", "d7", k=3))
+
+
+def test_an_explanation_has_its_sentences(service: Running, index: Index) -> None:
+    found = service.http.post("/v1/explain", json={"query": "king", "id": "d7"}).json()
+    assert found["text"] == index.explain("king", "d7").to_dict()["text"]
+    hit = service.http.post("/v1/search", json={"query": "king", "explain": True}).json()["hits"][0]
+    assert hit["explanation"]["text"].startswith("“" + hit["id"])
+
+
+def test_nothing_for_a_query_that_is_not_at_home(client: Client, index: Index) -> None:
+    assert client.search("sun", min_confidence=1.0) == index.search("sun", min_confidence=1.0) == []
+
+
+def test_novelty(client: Client, index: Index) -> None:
+    assert client.novelty("xylophone") == index.novelty("xylophone")
+    assert client.novelty(vector=np.ones(32)) == index.novelty(vector=np.ones(32))
+
+
+def test_concepts(client: Client, index: Index) -> None:
+    assert client.concepts(2) == index.concepts(2)
+    assert client.concepts(None) == index.concepts(None)
+    assert client.find_concepts("bread", 3) == index.find_concepts("bread", 3)
+    some = index.concepts(1)[1]
+    assert client.concept(some.id) == some
+
+
+def test_a_concept_with_its_surroundings(service: Running, index: Index) -> None:
+    some = index.concepts(2)[-1]
+    found = service.http.get(f"/v1/concepts/{some.id}").json()
+    assert found["concept"]["id"] == some.id
+    assert [each["id"] for each in found["path"]] == list(some.path)
+    assert sorted(each["id"] for each in found["children"]) == sorted(some.children)
+    sizes = [each["size"] for each in found["children"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(sizes) == some.size
+
+
+def test_find_concepts_by_get_and_by_post_agree(service: Running) -> None:
+    by_get = service.http.get("/v1/concepts/find", params={"query": "gold", "k": 2}).json()
+    assert by_get == service.http.post("/v1/concepts/find", json={"query": "gold", "k": 2}).json()
+
+
+def test_topics(client: Client, index: Index, service: Running) -> None:
+    assert client.topics(4) == index.topics(4)
+    assert client.topics(levels=[2, 6]) == index.topics(levels=[2, 6])
+    small = service.http.get("/v1/topics", params={"n": 4, "assignments": "false"}).json()["levels"][0]
+    assert small["assignments"] == {}
+    assert [each["id"] for each in small["concepts"]] == [each.id for each in index.topics(4).concepts]
+
+
+def test_the_map_is_the_tree(service: Running, index: Index) -> None:
+    found = service.http.get("/v1/map", params={"depth": 64, "labels": "true"}).json()
+    every = {concept.id: concept for concept in index.concepts(None)}
+    assert set(found["ids"]) == set(every)
+    assert found["sizes"] == [every[id].size for id in found["ids"]]
+    assert found["parents"] == [every[id].parent for id in found["ids"]]
+    assert found["depths"] == [every[id].depth for id in found["ids"]]
+    assert found["children"] == [len(every[id].children) for id in found["ids"]]
+    assert found["labels"] == [every[id].label for id in found["ids"]]
+    places = {id: at for at, id in enumerate(found["ids"])}
+    assert all(parent is None or places[parent] < at for at, parent in enumerate(found["parents"]))
+
+
+def test_a_part_of_the_map(service: Running, index: Index) -> None:
+    some = index.concepts(1)[1]
+    found = service.http.get("/v1/map", params={"root": some.id, "depth": 1}).json()
+    assert found["ids"][0] == some.id
+    assert found["parents"][0] is None
+    assert sorted(found["ids"][1:]) == sorted(some.children)
+    assert found["labels"] is None
+    assert len(service.http.get("/v1/map", params={"limit": 12}).json()["ids"]) <= 12
+    assert min(service.http.get("/v1/map", params={"min_size": 9, "depth": 64}).json()["sizes"]) >= 9
+
+
+def test_info(client: Client, index: Index, service: Running) -> None:
+    assert client.info() == index.info()
+    assert len(client) == 150
+    found = service.http.get("/v1/info").json()
+    assert (found["name"], found["writable"]) == ("main", True)
+
+
+def test_several_indexes(service: Running, index: Index) -> None:
+    listed = service.http.get("/v1/indexes").json()["indexes"]
+    assert listed == [
+        {"name": "main", "documents": 150, "writable": True, "default": True},
+        {"name": "other", "documents": 20, "writable": True, "default": False},
+    ]
+    with Client(service.url, index="main") as main, Client(service.url, index="other") as other:
+        assert main.search("sun") == index.search("sun")
+        assert len(other) == 20
+        assert {hit.id for hit in other.search("sun", 100)} == {f"d{at}" for at in range(20)}
+    missing = problem(service.http.get("/v1/indexes/absent/info"), 404)
+    assert missing["detail"] == "there is no index 'absent' here, but main, other"
+
+
+def test_an_empty_index_has_answers_too(own: Running) -> None:
+    with Client(own.url) as client:
+        client.delete([f"d{at}" for at in range(30)])
+        assert client.search("sun") == []
+        assert client.concepts() == []
+        assert client.topics(3).concepts == ()
+        assert client.novelty("sun").nearest is None
+    assert own.http.get("/v1/map").json()["ids"] == []

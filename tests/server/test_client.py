@@ -1,0 +1,232 @@
+"""The client by itself: errors come back as they were, retries do no harm, and both kinds are alike."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import gossamer
+from gossamer import AsyncClient, Client, Index, errors
+from gossamer.client.decoding import decode
+from gossamer.client.failures import error_of
+from gossamer.results import Document
+from gossamer.server.problems import PREFIX, problem_of, word_of
+from server.running import Running
+
+METHODS = (
+    *("add", "search", "explain", "get", "delete", "concepts", "concept", "find_concepts"),
+    *("topics", "novelty", "info", "refit"),
+)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_methods_are_those_of_the_index(name: str) -> None:
+    own = inspect.signature(getattr(Index, name)).parameters
+    for kind in (Client, AsyncClient):
+        theirs = inspect.signature(getattr(kind, name)).parameters
+        assert list(theirs) == [each for each in own if each != "progress"]
+        for parameter, found in theirs.items():
+            assert (found.kind, found.default) == (own[parameter].kind, own[parameter].default)
+        assert inspect.iscoroutinefunction(getattr(kind, name)) == (kind is AsyncClient)
+
+
+@pytest.mark.parametrize(
+    ("ask", "kind", "says"),
+    [
+        (lambda ix: ix.get("lost"), errors.UnknownIdError, "id 'lost' is not in the index, which holds 150 documents"),
+        (lambda ix: ix.explain("sun", "lost"), errors.UnknownIdError, "'lost'"),
+        (lambda ix: ix.concept(999_999), errors.UnknownIdError, "999999"),
+        (lambda ix: ix.search("sun", within=999_999), errors.UnknownIdError, "999999"),
+        (lambda ix: ix.search(), errors.ParameterError, "there is nothing to search for"),
+        (lambda ix: ix.search("  "), errors.EmptyTextError, "empty"),
+        (lambda ix: ix.search(vector=[1.0, 2.0]), errors.DimensionError, "have 2 dimensions, but 32 are expected"),
+        (lambda ix: ix.search("sun", where={"a": {"$near": 1}}), errors.FilterError, r"\$near"),
+        (lambda ix: ix.search("sun", k=0), errors.InputError, "at least 1|greater than or equal to 1"),
+        (lambda ix: ix.add(["a", "b"], ["x", "x"]), errors.DuplicateIdError, "id 'x' is given twice"),
+        (lambda ix: ix.add(["a", "b"], ["x"]), errors.InputError, "2 texts"),
+        (lambda ix: ix.topics(), errors.ParameterError, "topics takes the number of groups"),
+        (lambda ix: ix.concept("root"), errors.DtypeError, "whole number"),
+    ],
+)
+def test_errors_are_those_of_the_index(
+    client: Client, index: Index, ask: Callable[[Any], Any], kind: type[Exception], says: str
+) -> None:
+    for asked in (index, client):
+        with pytest.raises(kind, match=says):
+            ask(asked)
+
+
+def test_every_error_of_input_comes_back() -> None:
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, errors.InputError):
+            problem = problem_of(kind("a sentence"))
+            found = error_of(problem.status, problem.to_dict("/", "1"))
+            assert type(found) is kind
+            assert str(found) == "a sentence"
+            assert problem.to_dict("/", "1")["type"] == PREFIX + word_of(kind)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (401, errors.AccessError),
+        (403, errors.AccessError),
+        (429, errors.BusyError),
+        (503, errors.BusyError),
+        (500, errors.ServiceError),
+        (418, errors.ServiceError),
+    ],
+)
+def test_answers_of_others_are_service_errors(status: int, kind: type[Exception]) -> None:
+    """A proxy in between may say anything."""
+    problems: list[Any] = [None, [], {"detail": "no"}, {"type": "about:blank"}, {"type": PREFIX + "__import__"}]
+    for problem in problems:
+        found = error_of(status, problem)
+        assert type(found) is kind
+
+
+def test_no_server_is_told() -> None:
+    with Client("http://127.0.0.1:9", timeout=5) as client:
+        with pytest.raises(errors.UnreachableError, match=r"no answer from http://127\.0\.0\.1:9/v1"):
+            client.info()
+        with pytest.raises(errors.UnreachableError):
+            client.add_stream([{"text": "sun"}])
+    with pytest.raises(errors.ParameterError, match="must begin with http"):
+        Client("localhost:8080")
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, *answers: httpx.Response) -> tuple[Client, list[str], list[float]]:
+    """A client whose server gives these answers one after the other; what it was asked, and how long it waited."""
+    asked: list[str] = []
+    waited: list[float] = []
+    waiting = iter(answers)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return next(waiting)
+
+    client = Client("http://127.0.0.1:1")
+    client._http = httpx.Client(base_url="http://127.0.0.1:1/v1", transport=httpx.MockTransport(answer))
+    monkeypatch.setattr("gossamer.client.client.time.sleep", waited.append)
+    return client, asked, waited
+
+
+def test_what_does_no_harm_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = httpx.Response(503, headers={"retry-after": "2"})
+    client, asked, waited = answering(monkeypatch, busy, httpx.Response(429), httpx.Response(200, json={"ids": ["a"]}))
+    assert client.add("sun", "a") == ["a"]
+    assert asked == ["/v1/documents"] * 3
+    assert waited == [2.0, 0.4]
+
+
+def test_what_might_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks: list[tuple[int, Callable[[Client], object]]] = [
+        (503, lambda ix: ix.add("sun")),  # without an id, twice would be two documents
+        (500, lambda ix: ix.search("sun")),
+        (504, lambda ix: ix.delete("a")),
+        (404, lambda ix: ix.get("a")),
+    ]
+    for status, ask in asks:
+        client, asked, waited = answering(monkeypatch, httpx.Response(status))
+        with pytest.raises(errors.ServiceError):
+            ask(client)
+        assert len(asked) == 1
+        assert waited == []
+
+
+def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = {"detail": "too much to do", "request_id": "r7"}
+    client, asked, waited = answering(monkeypatch, *[httpx.Response(503, json=problem) for _ in range(4)])
+    with pytest.raises(errors.BusyError, match="too much to do") as error:
+        client.search("sun")
+    assert (error.value.status, error.value.request_id) == (503, "r7")
+    assert len(asked) == 4
+    assert waited == [0.2, 0.4, 0.8]
+
+
+def test_something_else_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for answer in (httpx.Response(200, text="<h1>hello</h1>"), httpx.Response(200, json={"hits": [{"id": 1}]})):
+        client, _, _ = answering(monkeypatch, answer)
+        with pytest.raises(errors.ServiceError, match="version"):
+            client.search("sun")
+
+
+def test_a_stream_that_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    client, _, _ = answering(monkeypatch, httpx.Response(200, text='{"added": 256, "done": false}\n'))
+    with pytest.raises(errors.UnreachableError, match="broke off after 256 documents"):
+        client.add_stream([{"text": "sun"}])
+
+
+def test_decoding_leaves_out_what_it_does_not_know() -> None:
+    assert decode(Document, {"id": "a", "text": "b", "metadata": {}, "new": 1}) == Document("a", "b", {})
+
+    @dataclass(frozen=True)
+    class Pair:
+        left: int | None
+        right: tuple[Document, ...] = ()
+
+    document = Document("a", "b", {"c": [1]})
+    assert decode(Pair, {"left": None}) == Pair(None)
+    assert decode(Pair, {"left": 1, "right": [vars(document)]}) == Pair(1, (document,))
+
+
+def test_async(service: Running, index: Index) -> None:
+    async def work() -> None:
+        async with AsyncClient(service.url) as client:
+            answers = await asyncio.gather(*(client.search(word) for word in ("sun", "moon", "sea")))
+            assert answers == [index.search(word) for word in ("sun", "moon", "sea")]
+            assert await client.explain("sun", "d3") == index.explain("sun", "d3")
+            assert await client.get("d3") == index.get("d3")
+            assert await client.get(["d3", "d4"]) == index.get(["d3", "d4"])
+            assert await client.concepts(1) == index.concepts(1)
+            assert await client.concept(index.concepts(0)[0].id) == index.concepts(0)[0]
+            assert await client.find_concepts("sun") == index.find_concepts("sun")
+            assert await client.topics(3) == index.topics(3)
+            assert await client.topics(levels=[2, 4]) == index.topics(levels=[2, 4])
+            assert await client.novelty(vector=np.ones(32)) == index.novelty(vector=np.ones(32))
+            assert await client.info() == index.info()
+            with pytest.raises(errors.UnknownIdError):
+                await client.get("lost")
+
+    asyncio.run(work())
+
+
+def test_async_changes(own: Running) -> None:
+    async def documents() -> AsyncIterator[dict[str, Any]]:
+        for at in range(3):
+            yield {"id": f"s{at}", "text": "sun"}
+
+    async def work() -> None:
+        async with AsyncClient(own.url) as client:
+            assert await client.add(["one", "two"], ["a", "b"]) == ["a", "b"]
+            assert await client.delete("a") == 1
+            counts: list[int] = []
+            assert await client.add_stream(documents(), progress=counts.append) == 3
+            assert await client.add_stream([{"id": "s9", "text": "moon"}]) == 1
+            assert counts == [3, 3]
+            with pytest.raises(errors.InputError, match="line 1"):
+                await client.add_stream([{"text": 7}])
+            await client.refit()
+            assert (await client.info()).documents == 35
+
+    asyncio.run(work())
+
+
+def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    for kind in (Client, AsyncClient):
+        with pytest.raises(errors.MissingExtraError, match=r'pip install "gossamer\[client\]"'):
+            kind("http://127.0.0.1:8080")
+
+
+def test_the_clients_are_public() -> None:
+    assert gossamer.Client is Client
+    assert gossamer.AsyncClient is AsyncClient

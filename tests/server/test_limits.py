@@ -1,0 +1,232 @@
+"""What is too much is refused with a sentence, and nothing is done."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bag import encode
+from gossamer import Client, Index
+from gossamer.errors import ParameterError
+from gossamer.server.limits import Limits
+from server.running import Running, problem, running, small_index, until
+
+
+@pytest.fixture(scope="module")
+def strict() -> Iterator[Running]:
+    limits = Limits(body=2000, k=10, batch=3, text=50, nodes=10)
+    with running({"main": small_index(60)}, limits=limits) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        ("/search", {"query": "sun", "k": 16}, "k may be at most 10 on this server, got 16: ask for less"),
+        ("/search", {"query": "s" * 51}, "the length of a text in characters may be at most 50 on this server, got 51"),
+        ("/explain", {"query": "sun", "id": "d1", "k": 19}, "k may be at most 10"),
+        ("/novelty", {"query": "s" * 51}, "got 51"),
+        ("/concepts/find", {"query": "sun", "k": 16}, "k may be at most 10"),
+        ("/documents", {"id": "x", "text": "s" * 51}, "got 51: split it"),
+        ("/documents", {"documents": [{"text": "s"}] * 4}, "documents in one request may be at most 3"),
+        ("/documents/get", {"ids": ["d1"] * 4}, "the number of ids in one request may be at most 3"),
+        ("/documents/delete", {"ids": ["d1"] * 4}, "may be at most 3"),
+    ],
+)  # fmt: skip
+def test_too_much_in_a_request(strict: Running, path: str, body: Any, says: str) -> None:
+    found = problem(strict.http.post("/v1" + path, json=body), 422)
+    assert says in found["detail"]
+    assert found["type"].endswith(":parameter")
+    assert len(strict.app.state.service.catalog.first.index) == 60
+
+
+def test_too_large_a_body(strict: Running) -> None:
+    body = b'{"query": "' + b" " * 2000 + b'"}'
+    headers = {"content-type": "application/json"}
+    assert (
+        "at most 2,000 bytes" in problem(strict.http.post("/v1/search", content=body, headers=headers), 413)["detail"]
+    )
+
+    def in_pieces() -> Iterator[bytes]:  # without a content-length
+        yield body[:1000]
+        yield body[1000:]
+
+    problem(strict.http.post("/v1/search", content=in_pieces(), headers=headers), 413)
+
+
+def test_answers_are_bounded_too(strict: Running) -> None:
+    assert len(strict.http.get("/v1/concepts", params={"depth": 64}).json()["concepts"]) <= 10
+    assert len(strict.http.get("/v1/map", params={"depth": 64, "limit": 1000}).json()["ids"]) <= 10
+    problem(strict.http.get("/v1/topics", params={"n": 16}), 422)
+
+
+def test_limits_are_above_zero() -> None:
+    with pytest.raises(ParameterError, match="the limit 'k' must be above 0, got 0"):
+        Limits(k=0)
+
+
+# -- time and number -------------------------------------------------------------------------------
+
+
+class Slow:
+    """An encoder that waits for leave where a text says so."""
+
+    def __init__(self) -> None:
+        self.leave = threading.Event()
+        self.waiting = threading.Semaphore(0)
+
+    def __call__(self, texts: list[str]) -> Any:
+        if any("slow" in text for text in texts):
+            self.waiting.release()
+            assert self.leave.wait(20)
+        return encode(texts)
+
+
+def slow_index() -> tuple[Index, Slow]:
+    slow = Slow()
+    index = Index(slow)
+    index.add(["sun", "moon", "sea"], ids=["a", "b", "c"])
+    return index, slow
+
+
+def test_too_many_at_once() -> None:
+    index, slow = slow_index()
+    limits = Limits(in_flight=3, per_caller=2)
+    with running({"main": index}, limits=limits) as found, ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(found.http.post, "/v1/search", json={"query": "slow"}) for _ in range(2)]
+        for _ in asked:
+            assert slow.waiting.acquire(timeout=10)
+        refused = found.http.post("/v1/search", json={"query": "sun"})
+        assert "2 of your requests are being answered" in problem(refused, 429)["detail"]
+        assert refused.headers["retry-after"] == "1"
+        assert found.http.get("/healthz").status_code == 200
+        slow.leave.set()
+        assert [each.result().status_code for each in asked] == [200, 200]
+        assert found.http.post("/v1/search", json={"query": "sun"}).status_code == 200
+
+
+def test_too_many_from_all() -> None:
+    index, slow = slow_index()
+    with running({"main": index}, limits=Limits(in_flight=2)) as found, ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(found.http.post, "/v1/search", json={"query": "slow"}) for _ in range(2)]
+        for _ in asked:
+            assert slow.waiting.acquire(timeout=10)
+        refused = found.http.post("/v1/search", json={"query": "sun"})
+        assert "2 requests are being answered" in problem(refused, 503)["detail"]
+        assert refused.headers["retry-after"] == "1"
+        slow.leave.set()
+        assert [each.result().status_code for each in asked] == [200, 200]
+
+
+def test_a_read_that_takes_too_long() -> None:
+    index, slow = slow_index()
+    with running({"main": index}, limits=Limits(seconds=0.2)) as found:
+        late = found.http.post("/v1/search", json={"query": "slow"})
+        assert "more than 0.2 seconds" in problem(late, 504)["detail"]
+        slow.leave.set()
+        assert found.http.post("/v1/search", json={"query": "sun"}).status_code == 200
+
+
+def test_a_write_in_line_is_refused_and_one_that_has_begun_is_waited_for() -> None:
+    index, slow = slow_index()
+    with running({"main": index}, limits=Limits(seconds=0.3)) as found, ThreadPoolExecutor(4) as pool:
+        begun = pool.submit(found.http.post, "/v1/documents", json={"id": "slow", "text": "slow"})
+        assert slow.waiting.acquire(timeout=10)
+        refused = found.http.post("/v1/documents", json={"id": "late", "text": "late"})
+        assert "nothing was changed" in problem(refused, 503)["detail"]
+        assert found.http.post("/v1/search", json={"query": "sun"}).status_code == 200, "reads go on meanwhile"
+        time.sleep(0.3)
+        assert not begun.done(), "its time is up, but how it ends is not known yet"
+        slow.leave.set()
+        assert begun.result().json() == {"ids": ["slow"]}
+        assert index.ids() == ["a", "b", "c", "slow"]
+
+
+def test_a_request_that_does_not_arrive() -> None:
+    with running({"main": small_index(3)}, limits=Limits(seconds=0.2)) as found, line_to(found) as line:
+        line.sendall(
+            b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b'Content-Length: 100\r\n\r\n{"query"'
+        )
+        assert b" 408 " in line.recv(1000).partition(b"\r\n")[0]
+
+
+def line_to(found: Running) -> socket.socket:
+    host, port = found.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def everything(line: socket.socket) -> bytes:
+    """All that comes until the other side hangs up."""
+    parts = []
+    while part := line.recv(1000):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def test_the_head_of_a_request_is_bounded() -> None:
+    with running({"main": small_index(3)}) as found:
+        assert found.http.get("/healthz", headers={"x-long": "a" * 30_000}).status_code == 200
+        for flood in (b"X-Long: " + b"a" * 200_000, b"X-A: b\r\n" * 20_000):
+            with line_to(found) as line:
+                line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+                with contextlib.suppress(ConnectionError):  # it need not wait for the end of it
+                    line.sendall(flood)
+                    assert everything(line).startswith(b"HTTP/1.1 400 ")
+        big = {"query": "sun", "where": {"text": "x" * 300_000}}
+        assert found.http.post("/v1/search", json=big).status_code == 200, "a body may be larger"
+
+
+def test_a_head_that_does_not_arrive_is_not_waited_for() -> None:
+    with running({"main": small_index(3)}, limits=Limits(seconds=0.2)) as found:
+        for part in (b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: loc"):
+            with line_to(found) as line:
+                line.sendall(part)
+                assert everything(line) == b""
+        with line_to(found) as line:
+            line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert line.recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_reads_run_side_by_side() -> None:
+    index, slow = slow_index()
+    with running({"main": index}) as found, ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(found.http.post, "/v1/search", json={"query": "slow"}) for _ in range(2)]
+        for _ in asked:
+            assert slow.waiting.acquire(timeout=10), "both are inside at the same time"
+        slow.leave.set()
+        assert [each.result().status_code for each in asked] == [200, 200]
+
+
+def test_read_only_takes_no_change() -> None:
+    with running({"main": small_index(5)}, read_only=True) as found:
+        for answer in (
+            found.http.post("/v1/documents", json={"text": "sun"}),
+            found.http.delete("/v1/documents/d1"),
+            found.http.post("/v1/refit"),
+        ):
+            assert problem(answer, 403)["detail"] == (
+                "this index is served for reading only: ask whoever runs the server"
+            )
+        assert found.http.get("/v1/info").json()["writable"] is False
+        with Client(found.url) as client:
+            assert len(client.search(vector=np.ones(32))) == 5
+
+
+def test_read_only_sees_what_another_process_writes(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "a.gsm", encode) as writer:
+        writer.add(["sun"], ["a"])
+        reader = Index.open(tmp_path / "a.gsm", encode, mode="r")
+        with running({"main": reader}, read_only=True, refresh=0.05) as found, Client(found.url) as client:
+            assert len(client.search("sun")) == 1
+            writer.add(["moon"], ["b"])
+            until(lambda: len(client.search("sun")) == 2)
