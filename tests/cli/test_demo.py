@@ -68,6 +68,7 @@ def test_a_second_run_uses_the_index_of_the_first(
     for question in QUESTIONS:
         assert f"“{question}”" in first.stdout
     assert "gossamer tree stdlib.gsm" in first.stdout
+    assert first.stdout.rstrip().endswith("gossamer serve stdlib.gsm")
     assert "reading the docstrings" in first.stderr
 
     second = run("demo", "--limit", "300", "--encoder", "lsa")

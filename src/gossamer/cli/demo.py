@@ -151,6 +151,8 @@ def _what_next(to: Path, screen: Screen) -> None:
         f"{gossamer} index YOUR_FILES --to yours.gsm",
     ):
         screen.out.print(f"  {line}", soft_wrap=not screen.out.is_terminal)
+    screen.show("", "Look at it as a map of concepts, in a browser:")
+    screen.out.print(f"  {gossamer} serve {index}", soft_wrap=not screen.out.is_terminal)
 
 
 def _as_called() -> str:

@@ -1,0 +1,118 @@
+// The server, as functions. Every answer is JSON; every refusal is a Problem with the server's own sentence.
+
+const KEY = "gossamer-key";
+
+let base = "/v1";
+let unlock = null;
+let kept = new Map();
+
+export class Problem extends Error {
+  constructor(status, message, requestId = "") {
+    super(message);
+    this.status = status;
+    this.requestId = requestId;
+  }
+}
+
+/** Which index is asked; null is the server's first. */
+export function use(name) {
+  base = name ? `/v1/indexes/${encodeURIComponent(name)}` : "/v1";
+  forget();
+}
+
+/** What to do when the server wants a key: resolves to whether there is one now. */
+export function onLocked(ask) {
+  unlock = ask;
+}
+
+export const keepKey = (key) => sessionStorage.setItem(KEY, key);
+export const hasKey = () => sessionStorage.getItem(KEY) !== null;
+
+/** After a change concepts are others: ask for them again. */
+export function forget() {
+  kept = new Map();
+}
+
+export const indexes = () => call("/v1/indexes");
+export const info = () => call(`${base}/info`);
+export const search = (asked, signal) => call(`${base}/search`, { body: asked, signal });
+export const explain = (query, id, signal) => call(`${base}/explain`, { body: { query, id }, signal });
+export const novelty = (query, signal) => call(`${base}/novelty`, { body: { query }, signal });
+export const matches = (query, k, signal) => call(`${base}/concepts/find`, { body: { query, k }, signal });
+export const add = (document) => call(`${base}/documents`, { body: document });
+
+export async function documentOf(id, signal) {
+  return (await call(`${base}/documents/get`, { body: { ids: [id] }, signal })).documents[0];
+}
+
+/** A part of the tree as columns; `root` null is the whole. */
+export function map({ root, depth, limit }, signal) {
+  const asked = new URLSearchParams({ depth, limit, labels: true });
+  if (root !== null) asked.set("root", root);
+  return call(`${base}/map?${asked}`, { signal });
+}
+
+/** A concept with its children and its path. */
+export const concept = (id) => keep(`${base}/concepts/${id}`);
+
+/** The corpus in at most n groups. */
+export const topics = (n) => keep(`${base}/topics?n=${n}&assignments=false`);
+
+/** The answer of an address, asked for once: hovering and going back want the same again and again. */
+function keep(path) {
+  if (!kept.has(path)) {
+    const here = kept;
+    const answer = call(path);
+    here.set(path, answer);
+    answer.catch(() => here.delete(path));
+  }
+  return kept.get(path);
+}
+
+async function call(path, { body, signal } = {}) {
+  const response = await send(path, body, signal);
+  if (response.status === 401 && unlock !== null && (await unlock())) return call(path, { body, signal });
+  if (!response.ok) throw await problemOf(response);
+  return response.json();
+}
+
+async function send(path, body, signal) {
+  const headers = { Accept: "application/json" };
+  if (hasKey()) headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  try {
+    return await fetch(path, {
+      method: body === undefined ? "GET" : "POST",
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, "Is it running? Start it again with “gossamer serve”, and check the connection.");
+  }
+}
+
+async function problemOf(response) {
+  try {
+    const told = await response.json();
+    const detail = String(told.detail ?? response.statusText);
+    return new Problem(response.status, detail.charAt(0).toUpperCase() + detail.slice(1) + ".", told.request_id);
+  } catch {
+    return new Problem(response.status, `The server answered ${response.status} ${response.statusText}.`);
+  }
+}
+
+/** Run `work(signal)`; the run before, if still under way, is abandoned and its answer never seen. */
+export function latest() {
+  let running = null;
+  return async (work) => {
+    running?.abort();
+    const mine = (running = new AbortController());
+    try {
+      await work(mine.signal);
+    } catch (error) {
+      if (!mine.signal.aborted) throw error;
+    }
+  };
+}

@@ -1,0 +1,40 @@
+// The left side shows one thing at a time: what was under way before is abandoned, and its answer never seen.
+
+import { latest } from "./api.js";
+import { el, find } from "./dom.js";
+
+const PATIENCE = 120; // milliseconds before shapes are shown where the content will be
+
+const turn = latest();
+
+/** Show the nodes that `make(signal)` resolves to, or what `otherwise(problem)` gives; returns whether it was the former. */
+export async function fill(make, otherwise) {
+  const list = find("#list");
+  let shown = false;
+  await turn(async (signal) => {
+    const waiting = setTimeout(() => signal.aborted || list.replaceChildren(...shapes(4)), PATIENCE);
+    list.setAttribute("aria-busy", "true");
+    try {
+      const nodes = await make(signal);
+      if (signal.aborted) return;
+      list.replaceChildren(...nodes);
+      shown = true;
+    } catch (problem) {
+      if (!signal.aborted) list.replaceChildren(otherwise(problem));
+    } finally {
+      clearTimeout(waiting);
+      if (!signal.aborted) finish(list);
+    }
+  });
+  return shown;
+}
+
+function finish(list) {
+  list.removeAttribute("aria-busy");
+  list.scrollTop = 0;
+}
+
+function shapes(count) {
+  const empty = Array.from({ length: count }, () => el("div", { class: "skeleton" }));
+  return [el("p", { class: "hidden" }, "Loading"), ...empty];
+}

@@ -1,0 +1,170 @@
+// The answers to a query, each with its path and its reasons.
+
+import * as api from "./api.js";
+import { crumbs } from "./crumbs.js";
+import { announce, el, failure, find } from "./dom.js";
+import { facts } from "./facts.js";
+import { fill } from "./list.js";
+import { marked, telling } from "./marks.js";
+import { go, link, state } from "./router.js";
+import { scope } from "./scope.js";
+import { panel } from "./why.js";
+import { documents, nameOf, shortened } from "./words.js";
+
+const K = 10;
+const MOST = 100;
+const UNUSUAL = 0.005; // short queries are unlike documents anyway: only what is far from all of them is worth a word
+
+export class Results {
+  /** `onHits(hits)` when they are there, `onPath(concepts)` when a document is explained. */
+  constructor({ onHits, onPath }) {
+    this.onHits = onHits;
+    this.onPath = onPath;
+    this.key = null; // of the question whose answers are shown
+    this.asked = null;
+    this.hits = [];
+    this.explaining = api.latest();
+  }
+
+  forget() {
+    this.key = null;
+  }
+
+  /** Show a query's answers; asks the server only where the question is another one. */
+  async show(wanted) {
+    const asked = { query: wanted.q, k: wanted.k ?? K };
+    if (wanted.in !== null) asked.within = wanted.in;
+    const key = JSON.stringify(asked);
+    if (key !== this.key) await this.search(asked, key);
+    else this.explain(wanted.why);
+  }
+
+  async search(asked, key) {
+    this.key = null;
+    const more = this.asked?.query === asked.query && this.asked.within === asked.within && asked.k > this.asked.k;
+    const place = more ? find("#list").scrollTop : 0;
+    const shown = await fill((signal) => this.ask(asked, signal), (problem) => this.failed(asked, problem));
+    if (!shown) return;
+    this.key = key;
+    this.asked = asked;
+    find("#list").scrollTop = place;
+    this.onHits(this.hits);
+    this.explain(state().why);
+    this.surroundings(asked.query);
+    if (asked.within !== undefined) scope(asked.within);
+  }
+
+  async ask(asked, signal) {
+    const { hits, seconds } = await api.search(asked, signal);
+    this.hits = hits;
+    const stems = telling(asked.query);
+    const count = hits.length === 1 ? "1 answer" : `${hits.length} answers`;
+    announce(`${count} for ${asked.query}`);
+    return [
+      el("div", { id: "scope" }),
+      el("p", { class: "soft small", id: "count" }, `${count} in ${Math.max(1, Math.round(seconds * 1000))} ms`),
+      el("div", { id: "around" }),
+      hits.length ? el("ol", { class: "hits" }, hits.map((hit) => this.hit(hit, stems))) : nothing(),
+      hits.length === asked.k && asked.k < MOST ? more(asked.k) : "",
+      whyNot(),
+    ];
+  }
+
+  failed(asked, problem) {
+    this.onHits([]);
+    const everywhere = asked.within !== undefined && link({ in: null }, { class: "button" }, "Search everything");
+    return failure(problem, () => this.show(state()), everywhere);
+  }
+
+  hit(hit, stems) {
+    const long = hit.passage.length < hit.text.length || hit.passage.length > 420;
+    const text = el("p", { class: "text" }, marked(shortened(hit.passage, 420), stems));
+    const all = long && el("button", {
+      type: "button", class: "link", onclick: () => (text.replaceChildren(...marked(hit.text, stems)), all.remove()),
+    }, "Read all of it");
+    return el("li", { class: "hit", "data-id": hit.id },
+      el("div", { class: "line" }, el("h3", {}, hit.id), score(hit)),
+      text,
+      crumbs(hit.path),
+      el("div", { class: "tools" },
+        el("button", {
+          type: "button", class: "link reason", "aria-expanded": "false",
+          onclick: () => go({ why: state().why === hit.id ? null : hit.id }),
+        }, "Why this one"),
+        all,
+        facts(hit.metadata)),
+      el("div", { class: "place" }));
+  }
+
+  /** Open the reasons of one document: below its answer, or as “why not” where it is none of them. */
+  async explain(id) {
+    for (const place of document.querySelectorAll(".place")) place.replaceChildren();
+    for (const button of document.querySelectorAll(".reason")) button.setAttribute("aria-expanded", "false");
+    if (id === null) return this.onPath([]);
+    const hit = [...document.querySelectorAll(".hit")].find((each) => each.dataset.id === id);
+    hit?.querySelector(".reason").setAttribute("aria-expanded", "true");
+    const place = (hit ?? find("#why-not"))?.querySelector(".place");
+    if (!place) return undefined;
+    if (!hit) find("#why-not input").value = id;
+    place.replaceChildren(el("div", { class: "skeleton tall" }));
+    return this.explaining(async (signal) => {
+      try {
+        const why = await api.explain(state().q, id, signal);
+        if (!place.isConnected) return;
+        place.replaceChildren(panel(why));
+        this.onPath(why.path.map((step) => step.concept));
+        announce(why.text);
+        place.scrollIntoView({ block: "nearest" });
+      } catch (problem) {
+        if (signal.aborted || !place.isConnected) return;
+        this.onPath([]);
+        place.replaceChildren(el("p", { class: "notice", role: "alert" }, problem.message));
+      }
+    });
+  }
+
+  /** Beside the answers: concepts that fit, and a word where the query is far from everything. */
+  async surroundings(query) {
+    const place = find("#around");
+    try {
+      const [{ matches }, novelty] = await Promise.all([api.matches(query, 3), api.novelty(query)]);
+      const fitting = matches.map(({ concept }) => concept).filter((concept) => concept.children.length && concept.parent !== null);
+      place.replaceChildren(
+        novelty.confidence < UNUSUAL && this.hits.length ? el("p", { class: "notice" }, `Take these with care: ${novelty.verdict}.`) : "",
+        fitting.length ? el("p", { class: "chips" }, el("span", { class: "soft" }, "Concepts that fit"),
+          fitting.map((concept) => link({ at: concept.id }, { class: "chip", title: documents(concept.size) }, nameOf(concept)))) : "");
+    } catch {
+      // They are an extra: the answers stand without them.
+    }
+  }
+}
+
+function score(hit) {
+  const meter = el("span", { class: "meter", "aria-hidden": "true" }, el("span", { class: "dense" }), el("span", { class: "lexical" }));
+  meter.style.setProperty("--dense", `${Math.max(0, Math.min(100, 100 * hit.dense))}%`);
+  meter.style.setProperty("--lexical", `${Math.max(0, Math.min(100, 100 * hit.lexical))}%`);
+  const about = `Score ${hit.score.toFixed(3)}: ${hit.dense.toFixed(3)} by meaning, ${hit.lexical.toFixed(3)} by words`;
+  return el("span", { class: "score", title: about }, meter, el("span", { "aria-label": about, role: "img" }, hit.score.toFixed(2)));
+}
+
+function more(k) {
+  const ask = () => go({ k: Math.min(MOST, k + K), why: null }, { replace: true });
+  return el("button", { type: "button", class: "wide", onclick: ask }, "More answers");
+}
+
+function nothing() {
+  return el("div", { class: "empty" }, el("h2", {}, "No answers"),
+    el("p", {}, "Nothing here matches. Try other words, or look around on the map."));
+}
+
+function whyNot() {
+  const input = el("input", { id: "expected", name: "id", placeholder: "its id, or click it on the map", spellcheck: "false" });
+  const ask = (event) => {
+    event.preventDefault();
+    if (input.value.trim()) go({ why: input.value.trim() });
+  };
+  return el("section", { id: "why-not" },
+    el("form", { onsubmit: ask },
+      el("label", { for: "expected" }, "Expected another one?"), input, el("button", { type: "submit" }, "Why not?")),
+    el("div", { class: "place" }));
+}

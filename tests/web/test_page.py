@@ -1,0 +1,246 @@
+"""The explorer as a reader uses it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from server.running import Running
+from web.conftest import Shot, seen_by, small_index
+from web.texts import DOCUMENTS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+
+SHADE = """() => { // the mean of a channel over the map
+    const {width, height} = canvas;
+    const {data} = canvas.getContext("2d").getImageData(0, 0, width, height);
+    let sum = 0;
+    for (let at = 0; at < data.length; at += 4) sum += data[at];
+    return sum / (data.length / 4);
+}"""
+
+
+def ask(page: Page, query: str) -> None:
+    page.fill("#query", query)
+    page.press("#query", "Enter")
+    page.wait_for_function("query => document.title.startsWith(query)", arg=query)
+    page.wait_for_selector(".hit")
+
+
+def address(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def ids(page: Page) -> list[str]:
+    return page.locator(".hit h3").all_inner_texts()
+
+
+def test_without_a_query_topics_are_shown_as_cards(page: Page, service: Running, shot: Shot) -> None:
+    page.goto(service.url)
+    page.wait_for_selector(".card")
+    shot(page, "browse")
+    cards = page.locator(".card")
+    assert 3 <= cards.count() <= 12
+    sizes = [int(text.split()[0]) for text in page.locator(".card .small").all_inner_texts()]
+    single = page.locator(".card h3.id").count()
+    assert sum(sizes) + single == len(DOCUMENTS)
+    examples = {text for text in page.locator(".examples li").all_inner_texts() if "…" not in text}
+    assert examples
+    assert examples <= set(DOCUMENTS.values())
+    label = cards.first.locator("h3").inner_text()
+    cards.first.click()
+    page.wait_for_selector(f"h1:has-text('{label}')")
+    assert "at" in address(page)
+    assert page.locator("#where [aria-current]").inner_text() == label
+
+
+def test_answers_have_marks_scores_and_paths(page: Page, service: Running, shot: Shot) -> None:
+    page.goto(service.url)
+    ask(page, "why does my bread not rise")
+    shot(page, "results")
+    found = service.http.post("/v1/search", json={"query": "why does my bread not rise"}).json()["hits"]
+    assert ids(page) == [hit["id"] for hit in found]
+    marked = {text.lower() for text in page.locator("mark").all_inner_texts()}
+    assert {"bread", "rises"} & marked
+    assert not {"my", "not", "does"} & marked
+    assert page.locator(".score").first.inner_text() == f"{found[0]['score']:.2f}"
+    levels = page.locator(".hit").first.locator(".crumbs a")
+    assert levels.count() >= 1
+    basic = [concept["label"] for concept in found[0]["path"] if concept["basic"] and concept["children"]]
+    shown = page.locator(".hit").first.locator(".crumbs .basic").all_text_contents()
+    assert shown == [f"{label} (basic level)" for label in basic]
+    assert page.locator("#status").inner_text() == "10 answers for why does my bread not rise"
+
+
+def test_more_answers_are_asked_for_without_losing_the_place(page: Page, service: Running) -> None:
+    page.goto(f"{service.url}/?q=light")
+    page.click("button:has-text('More answers')")
+    page.wait_for_selector(".hit >> nth=19")
+    assert page.evaluate("list.scrollTop") > 500
+    assert address(page) == {"q": "light", "k": "20"}
+    found = service.http.post("/v1/search", json={"query": "light", "k": 20}).json()["hits"]
+    assert ids(page) == [hit["id"] for hit in found]
+
+
+def test_why_this_one_adds_up(page: Page, service: Running, shot: Shot) -> None:
+    page.goto(f"{service.url}/?q=flat tyre")
+    page.click(".hit .reason")
+    page.wait_for_selector(".why")
+    page.wait_for_timeout(100)
+    shot(page, "why")
+    id = ids(page)[0]
+    why = service.http.post("/v1/explain", json={"query": "flat tyre", "id": id}).json()
+    assert page.locator(".why > p").first.inner_text() == why["text"]
+    values = [float(text.replace("−", "-")) for text in page.locator(".why .value").all_inner_texts()]
+    assert len(values) == len(why["path"]) + 1
+    assert sum(values) == pytest.approx(why["score"], abs=0.0006 * len(values))
+    assert page.locator(".reason").first.get_attribute("aria-expanded") == "true"
+    assert address(page)["why"] == id
+    page.click(".hit .reason")
+    page.wait_for_selector(".why", state="detached")
+
+
+def test_why_not_of_any_document(page: Page, service: Running, complaints: list[str], shot: Shot) -> None:
+    complaints.append("404")
+    page.goto(f"{service.url}/?q=flat tyre")
+    page.fill("#expected", "sky/03")
+    page.press("#expected", "Enter")
+    page.wait_for_selector("#why-not .why")
+    shot(page, "why-not")
+    assert "short of the first 10" in page.locator("#why-not .why > p").first.inner_text()
+    page.fill("#expected", "nobody")
+    page.press("#expected", "Enter")
+    page.wait_for_selector("#why-not .notice")
+    assert page.locator("#why-not .notice").inner_text() == "Id 'nobody' is not in the index, which holds 48 documents."
+
+
+def test_a_search_inside_a_concept(page: Page, service: Running, shot: Shot) -> None:
+    page.goto(service.url)
+    page.click(".card >> nth=0")
+    page.click("#where button:has-text('Search inside this concept')")
+    page.wait_for_selector("#scope .chip")
+    assert page.evaluate("document.activeElement.id") == "query"
+    ask(page, "light")
+    shot(page, "inside")
+    at = int(address(page)["in"])
+    inside = service.http.post("/v1/search", json={"query": "light", "within": at}).json()["hits"]
+    assert ids(page) == [hit["id"] for hit in inside]
+    page.click("#scope .chip")
+    page.wait_for_selector("#scope .chip", state="detached")
+    assert "in" not in address(page)
+
+
+def test_the_back_button_and_shared_addresses(page: Page, browser: Browser, service: Running) -> None:
+    page.goto(service.url)
+    page.wait_for_selector(".card")
+    ask(page, "comet")
+    ask(page, "tomato")
+    page.click(".hit .reason")
+    page.wait_for_selector(".why")
+    page.click(".hit .crumbs a >> nth=0")
+    page.wait_for_selector("#where [aria-current]:not(:text('Everything'))")
+    place = page.locator("#where [aria-current]").inner_text()
+    shared = page.url
+
+    other = browser.new_context().new_page()
+    other.goto(shared)
+    other.wait_for_selector(".why")
+    other.wait_for_selector("#where button")
+    assert other.input_value("#query") == "tomato"
+    assert ids(other) == ids(page)
+    assert other.locator("#where [aria-current]").inner_text() == place
+    other.context.close()
+
+    page.go_back()
+    page.wait_for_selector("#where [aria-current]:text('Everything')")
+    page.go_back()
+    page.wait_for_selector(".why", state="detached")
+    page.go_back()
+    page.wait_for_selector(".hit h3:text('sky/03')")
+    assert page.input_value("#query") == "comet"
+    page.go_back()
+    page.wait_for_selector(".card")
+    assert page.input_value("#query") == ""
+
+
+def test_a_new_document_is_added_and_seen_landing(page: Page, shot: Shot) -> None:
+    with seen_by(page, {"own": small_index()}) as own:
+        page.goto(own.url)
+        page.wait_for_selector(".card")
+        page.click("#add")
+        page.fill("#new-text", "Glue and a patch mend any flat bicycle tyre on a ride")
+        page.fill("#new-id", "mine")
+        page.click("dialog button[type=submit]")
+        page.wait_for_selector("h1:has-text('It landed here')")
+        page.wait_for_selector("#where button")
+        shot(page, "added")
+        path = own.http.post("/v1/explain", json={"query": "glue", "id": "mine"}).json()["path"]
+        inner = [step["concept"] for step in path if step["concept"]["children"]]
+        assert page.locator(".landing li").count() == len(inner)
+        assert int(address(page)["at"]) == inner[-1]["id"]
+        ask(page, "mend a flat tyre with glue")
+        assert "mine" in ids(page)[:3]
+        page.click("#add")
+        page.fill("#new-text", "anything")
+        page.press("#new-text", "Escape")
+        page.wait_for_selector("dialog", state="detached")
+        assert len(own.http.post("/v1/search", json={"query": "tyre", "k": 100}).json()["hits"]) == len(DOCUMENTS) + 1
+
+
+def test_a_phone_sees_one_thing_at_a_time(browser: Browser, service: Running, shot: Shot) -> None:
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.goto(service.url)
+    page.wait_for_selector(".card")
+    shot(page, "phone-browse")
+    assert not page.is_visible("#where")
+    ask(page, "oil the chain")
+    page.click(".hit .reason")
+    page.wait_for_selector(".why")
+    shot(page, "phone-why")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("[...document.querySelectorAll('#list *')].every(e => e.getBoundingClientRect().right <= 361)")
+    page.tap("#panes button:has-text('Map')")
+    assert page.is_visible("#canvas")
+    assert not page.is_visible(".hit")
+    box = page.locator("#canvas").bounding_box()
+    assert box is not None
+    page.touchscreen.tap(box["x"] + 0.6 * box["width"], box["y"] + 0.2 * box["height"])
+    page.wait_for_selector("#where button")
+    shot(page, "phone-map")
+    context.close()
+
+
+def test_dark_and_light(browser: Browser, service: Running, shot: Shot) -> None:
+    def brightness(scheme: str) -> float:
+        context = browser.new_context(color_scheme=scheme, viewport={"width": 1200, "height": 800})  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(f"{service.url}/?q=stars")
+        page.wait_for_selector(".hit")
+        page.wait_for_timeout(200)
+        shot(page, scheme)
+        shade = page.evaluate(SHADE)
+        context.close()
+        return float(shade)
+
+    assert brightness("dark") < 90
+    assert brightness("light") > 170
+
+
+def test_the_page_is_light_and_fast(page: Page, service: Running) -> None:
+    sizes: list[int] = []
+    page.on("response", lambda response: sizes.append(len(response.body())) if "/v1/" not in response.url else None)
+    page.goto(service.url)
+    page.wait_for_selector(".card")
+    page.wait_for_timeout(100)
+    assert len(sizes) > 15
+    assert sum(sizes) <= 200_000
+    assert page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") < 5_000
