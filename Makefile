@@ -18,7 +18,7 @@ $(BIN)/python:
 
 $(STAMP): pyproject.toml $(BIN)/python
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[onnx,parquet,bench]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[onnx,parquet,bench,eval,serve]" --group dev
 	@touch $@
 
 install: $(STAMP)

@@ -9,7 +9,7 @@ import pytest
 
 import gossamer
 
-HEAVY = ("numba", "sklearn", "scipy", "torch", "onnxruntime", "transformers", "numpy", "typer", "rich")
+HEAVY = ("numba", "sklearn", "scipy", "torch", "onnxruntime", "transformers", "numpy", "typer", "rich", "httpx")
 
 
 def test_importing_is_cheap() -> None:
@@ -22,16 +22,27 @@ def test_importing_is_cheap() -> None:
 def test_public_names() -> None:
     """What is exported is a promise: adding to this list is a decision, taking away breaks people."""
     assert set(gossamer.__all__) == {
+        "AsyncClient",
+        "Axis",
+        "Client",
         "CobwebTree",
         "Concept",
+        "ConceptMatch",
+        "ConceptStep",
         "Document",
+        "Exemplar",
         "Explanation",
         "Hit",
+        "Hits",
         "Index",
         "IndexInfo",
+        "LabelRequest",
+        "Novelty",
         "PathStep",
+        "Rival",
         "SearchResult",
-        "TextExplanation",
+        "Topics",
+        "VectorExplanation",
         "VectorIndex",
         "Whitener",
         "__version__",

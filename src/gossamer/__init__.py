@@ -5,10 +5,13 @@ Where things are, in the order data flows:
     whiten      vectors → decorrelated vectors          Whitener
     tree        vectors → a tree of concepts            CobwebTree
     rank        query → documents                       the paper's two rankers, and ours
-    vectors     the three together                      VectorIndex
+    explain     document → reasons                      labels, cuts, paths, novelty
+    vectors     those together                          VectorIndex
     encoders    text → vectors                          known_encoders, load_encoder
     store       SQLite + snapshots, crash safety
     index       text in, explained answers out          Index: read this first
+    server      an index over HTTP                      `gossamer serve`
+    client      the same from elsewhere                 Client, AsyncClient
     errors      everything that can go wrong
     results     what the calls return
 
@@ -23,38 +26,79 @@ from typing import TYPE_CHECKING
 from gossamer.version import __version__
 
 if TYPE_CHECKING:
+    from gossamer.client import AsyncClient, Client
     from gossamer.index import Index
-    from gossamer.results import Concept, Document, Explanation, Hit, IndexInfo, PathStep, SearchResult, TextExplanation
+    from gossamer.results import (
+        Axis,
+        Concept,
+        ConceptMatch,
+        ConceptStep,
+        Document,
+        Exemplar,
+        Explanation,
+        Hit,
+        Hits,
+        IndexInfo,
+        LabelRequest,
+        Novelty,
+        PathStep,
+        Rival,
+        SearchResult,
+        Topics,
+        VectorExplanation,
+    )
     from gossamer.tree.cobweb import CobwebTree
     from gossamer.vectors import VectorIndex
     from gossamer.whiten import Whitener
 
 _HOME = {
+    "AsyncClient": "gossamer.client",
+    "Axis": "gossamer.results",
+    "Client": "gossamer.client",
     "CobwebTree": "gossamer.tree.cobweb",
     "Concept": "gossamer.results",
+    "ConceptMatch": "gossamer.results",
+    "ConceptStep": "gossamer.results",
     "Document": "gossamer.results",
+    "Exemplar": "gossamer.results",
     "Explanation": "gossamer.results",
     "Hit": "gossamer.results",
+    "Hits": "gossamer.results",
     "Index": "gossamer.index",
     "IndexInfo": "gossamer.results",
+    "LabelRequest": "gossamer.results",
+    "Novelty": "gossamer.results",
     "PathStep": "gossamer.results",
+    "Rival": "gossamer.results",
     "SearchResult": "gossamer.results",
-    "TextExplanation": "gossamer.results",
+    "Topics": "gossamer.results",
+    "VectorExplanation": "gossamer.results",
     "VectorIndex": "gossamer.vectors",
     "Whitener": "gossamer.whiten",
 }
 
 __all__ = [
+    "AsyncClient",
+    "Axis",
+    "Client",
     "CobwebTree",
     "Concept",
+    "ConceptMatch",
+    "ConceptStep",
     "Document",
+    "Exemplar",
     "Explanation",
     "Hit",
+    "Hits",
     "Index",
     "IndexInfo",
+    "LabelRequest",
+    "Novelty",
     "PathStep",
+    "Rival",
     "SearchResult",
-    "TextExplanation",
+    "Topics",
+    "VectorExplanation",
     "VectorIndex",
     "Whitener",
     "__version__",

@@ -46,8 +46,11 @@ def shell(*arguments: object, **environment: str) -> subprocess.CompletedProcess
 
 
 def test_all_commands_are_there() -> None:
-    expected = ["demo", "index", "search", "explain", "tree", "info", "delete", "refine"]
-    assert [" ".join(command) for command in OURS] == [*expected, "models list", "models pull", "models path"]
+    expected = ["demo", "index", "search", "explain", "tree", "info", "delete", "refine", "serve"]
+    keys = ["keys new", "keys list", "keys remove"]
+    models = ["models list", "models pull", "models path"]
+    evaluation = ["eval run", "eval paper", "eval defaults", "eval robustness", "eval tree"]
+    assert [" ".join(command) for command in OURS] == [*expected, *keys, *models, *evaluation]
 
 
 @pytest.mark.parametrize("command", ALL, ids=" ".join)
@@ -98,7 +101,7 @@ def test_completion_of_commands_and_indices(tmp_path: Path) -> None:
         done = shell(_GOSSAMER_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(at))
         return done.stdout.split()
 
-    assert complete("gossamer se", 1) == ["search"]
+    assert complete("gossamer sea", 1) == ["search"]
     assert complete("gossamer models p", 2) == ["pull", "path"]
     assert complete(f"gossamer search {tmp_path}/n", 2) == [f"{tmp_path}/notes.gsm"]
     assert complete(f"gossamer search {tmp_path}/o", 2) == [f"{tmp_path}/other/"]

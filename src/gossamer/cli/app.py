@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import gossamer
-from gossamer.cli import delete, demo, explain, index, info, models, refine, search, tree
+from gossamer.cli import delete, demo, eval, eval_tree, explain, index, info, keys, models, refine, search, serve, tree
 from gossamer.cli.command import examples
 
 app = typer.Typer(
@@ -45,7 +45,11 @@ app.command(epilog=tree.EXAMPLES)(tree.tree)
 app.command(epilog=info.EXAMPLES)(info.info)
 app.command(epilog=delete.EXAMPLES)(delete.delete)
 app.command(epilog=refine.EXAMPLES)(refine.refine)
+app.command(epilog=serve.EXAMPLES)(serve.serve)
+app.add_typer(keys.app, name="keys")
 app.add_typer(models.app, name="models")
+eval.app.command(epilog=eval_tree.EXAMPLES)(eval_tree.tree)
+app.add_typer(eval.app, name="eval")
 
 if find_spec("gossamer.cli.bench"):  # not in every install: it measures, and needs what it measures against
     app.add_typer(import_module("gossamer.cli.bench").bench, name="bench")

@@ -1,0 +1,14 @@
+"""Retrieval quality on collections with known answers.
+
+collection  documents, queries and which answers which          datasets  collections read from files or by name
+construct   the paper's setting: n documents, q queries         places    where data is found, and results are kept
+embed       a collection as vectors                             spaces    vectors as they come, and whitened
+prepared    what methods share: spaces, trees, words            methods   rankers by name; a few lines add one
+metrics     measures of a ranking, query by query               compare   is a difference real?
+runs        rankings kept, so that a run can be stopped         run       methods × a collection
+single      one collection: what `gossamer eval run` does       summary   results as a table
+tables      tables as Markdown, CSV, JSON, LaTeX                figures   pictures
+paper       every table of the paper again                      published the authors' own figures
+defaults    settings chosen on one half of the queries, reported on the other
+robustness  the same methods as the embedding gets worse
+"""
