@@ -179,7 +179,7 @@ def test_search_explains_its_answers(run: Run, ready: Path) -> None:
 def test_nothing_is_found_without_confidence(run: Run, ready: Path) -> None:
     assert len(hits(run, ready, "a fox hunts mice", "--min-confidence", "0.05")) == 10
     shown = run("search", ready, "quarterly tax return", "--min-confidence", "1.0").stdout
-    assert shown.startswith("no answer with this confidence: ")
+    assert shown.startswith("no answer with this confidence (")
     assert hits(run, ready, "quarterly tax return", "--min-confidence", "1.0") == []
 
 

@@ -122,7 +122,7 @@ def _nothing(ix: Index, query: str, question: Question) -> str:
     if question.min_confidence > 0.0:
         novelty = ix.novelty(query)
         if novelty.confidence < question.min_confidence:
-            return f"no answer with this confidence: {one_line(novelty.verdict)}"
+            return f"no answer with this confidence ({one_line(novelty.verdict)})"
     return "nothing found"
 
 

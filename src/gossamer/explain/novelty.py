@@ -49,7 +49,8 @@ def verdict(percentile: float, confidence: float, documents: int, where: str) ->
     if documents < 20:
         return f"with {documents} documents to compare, nothing can be said; the nearest concept is {where}"
     if confidence < 0.02:
-        return f"unlike anything here: less like the rest than {percentile:.1f} % of the documents"
+        most = "any document" if percentile > 99.9 else f"{percentile:.1f} % of the documents"
+        return f"unlike anything here: less like the rest than {most}"
     if confidence < 0.1:
         return f"unusual: less like the rest than {percentile:.0f} % of the documents; the nearest concept is {where}"
     return f"familiar: {100 - percentile:.0f} % of the documents are less like the rest; the nearest concept is {where}"
