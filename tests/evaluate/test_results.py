@@ -11,7 +11,6 @@ import pytest
 from gossamer.evaluate.compare import difference
 from gossamer.evaluate.datasets import load
 from gossamer.evaluate.embed import embed
-from gossamer.evaluate.places import found_folder
 from gossamer.evaluate.prepared import Prepared
 from gossamer.evaluate.published import log_for
 from gossamer.evaluate.run import run
@@ -59,10 +58,11 @@ def test_the_paper_reproduces(tmp_path: Path) -> None:
     """QQP, 10,000 documents: all rows within three points of the paper's recall@5, ICA's rotation left out."""
     pytest.importorskip("ir_measures", reason="needs the extra eval")
     pytest.importorskip("faiss", reason="needs the extra eval")
-    if found_folder(Path(__file__).parents[3] / "shared") is None:
+    shared = Path(__file__).parents[3] / "shared"
+    if not shared.is_dir():
         pytest.skip("the collections are not here")
-    collection = load("qqp", folder=Path(__file__).parents[3] / "shared", documents=10_000, own="keep")
-    data = embed(collection, "minilm", folder=Path(__file__).parents[3] / "shared")
+    collection = load("qqp", folder=shared, documents=10_000, own="keep")
+    data = embed(collection, "minilm", folder=shared)
     names = [f"{ranker}@{space}" for ranker in ("dot", "best-first", "path-sum") for space in ("raw", "pca")]
     found = {each.method.name: each.scores for each in run(Prepared(data, cache=tmp_path), names, Runs(tmp_path))}
     log = log_for("qqp", "minilm", 10_000)
