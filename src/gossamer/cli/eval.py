@@ -31,7 +31,7 @@ app = typer.Typer(
 
 def complete_collection(incomplete: str) -> list[str]:
     """Collections with a name."""
-    names = ("qqp", "msmarco", "scifact", "cranfield", "cacm", "hf:glue/qqp", "hf:ms_marco")
+    names = ("qqp", "msmarco", "msmarco-rest", "scifact", "cranfield", "cacm", "hf:glue/qqp", "hf:ms_marco")
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -62,8 +62,8 @@ def run(
         str | None,
         typer.Argument(
             metavar="COLLECTION",
-            help="qqp, msmarco, scifact, cranfield, cacm, a BEIR folder, a .tsv of pairs, a .jsonl of MS MARCO rows, "
-            "hf:glue/qqp or hf:ms_marco.",
+            help="qqp, msmarco, msmarco-rest, scifact, cranfield, cacm, a BEIR folder, a .tsv of pairs, a .jsonl of "
+            "MS MARCO rows, hf:glue/qqp or hf:ms_marco.",
             autocompletion=complete_collection,
         ),
     ] = None,

@@ -2,6 +2,7 @@
 
 qqp                     the ready setting of 76,000 questions; the first n are the paper's with n documents
 msmarco                 passages of several parts; the hard queries, those closest to the paper's
+msmarco-rest            the same passages, and the queries that are not hard: nothing was chosen by them
 scifact cranfield cacm  whole folders
 FOLDER                  any folder with corpus.jsonl, queries.jsonl and qrels.tsv, each also as .gz
 FILE.tsv                labelled pairs of questions: the paper's construction
@@ -16,6 +17,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
@@ -31,8 +33,8 @@ Own = Literal["drop", "keep"]
 HARD: Final = ("dev_bm25", "v21", "explain")
 """Sources of MS MARCO queries that were chosen among passages another ranker had found."""
 
-_FOLDERS: Final = ("scifact", "cranfield", "cacm")
-NAMES: Final = ("qqp", "msmarco", *_FOLDERS)
+REST: Final = ("v2_ir0", "trecdl")
+NAMES: Final = ("qqp", "msmarco", "msmarco-rest", "scifact", "cranfield", "cacm")
 
 
 def load(
@@ -54,8 +56,6 @@ def load(
 
 def without_own(collection: Collection) -> Collection:
     """The same, with queries' own texts treated as any other document."""
-    from dataclasses import replace
-
     return replace(collection, own={}, about=f"{collection.about}; own texts of queries left in".lstrip("; "))
 
 
@@ -70,9 +70,9 @@ def _load(name: str, folder: Path | None, documents: int | None, queries: int | 
             return from_pairs(_hub_pairs(rows), name, documents=n, queries=q, seed=seed)
         return from_rows((as_row(row) for row in rows), name, documents=n, queries=q, seed=seed)
     if name in NAMES:
-        path = data_folder(folder) / "data" / name
+        path = data_folder(folder) / "data" / name.removesuffix("-rest")
     if path.is_dir():
-        found = beir(path, sources=HARD if name == "msmarco" else None)
+        found = beir(path, sources={"msmarco": HARD, "msmarco-rest": REST}.get(name))
         return cut(found, documents=documents, queries=queries, seed=seed)
     if path.is_file() and ".tsv" in path.suffixes:
         return from_pairs(read_pairs(path), path.name, documents=n, queries=q, seed=seed)

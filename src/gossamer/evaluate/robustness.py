@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from textwrap import fill
 from typing import Final
 
 import numpy as np
@@ -138,9 +139,7 @@ def picture(report: Report, out: Path) -> list[Path]:
     """Bars, a group for each embedding."""
     (table,) = report.tables
     groups = {
-        str(row["embedding"]).replace(", ", "\n"): {
-            name: value for name in METHODS if isinstance(value := row[name], float)
-        }
+        fill(str(row["embedding"]), 15): {name: value for name in METHODS if isinstance(value := row[name], float)}
         for row in table.rows
     }
     path = out / report.name / "robustness.png"

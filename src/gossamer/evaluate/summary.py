@@ -13,10 +13,8 @@ SHOWN = ("Recall@5", "Recall@10", "MRR@5", "MRR@10", "nDCG@5", "nDCG@10")
 BRIEF = ("method", "vectors", "Recall@5", MAIN, f"Δ {MAIN}", "95 %", "p")
 DIGITS = {"p": 4, f"Δ {MAIN}": 2, "±": 2, "build s": 2, "ms a query": 3}
 
-NOTE = (
-    f"In percent. Δ {MAIN}: less the baseline's, with a 95 % bootstrap interval and p of a paired permutation test. "
-    "Times: of all queries in one call, best effort on a shared machine."
-)
+NOTE = f"In percent. Δ {MAIN}: less the baseline's, with a 95 % bootstrap interval and p of a paired permutation test."
+TIMES = "Times: of all queries in one call, when the ranking was made; on a shared machine, so read them loosely."
 
 
 def table(
@@ -34,7 +32,7 @@ def table(
     figures = beside or {}
     printed = {name for each in figures.values() for name in each}
     rows = [_row(each, measures, figures.get(each.method.name, {}), printed, authors, times) for each in results]
-    return Table(key, title, rows, [NOTE, *notes], DIGITS, BRIEF)
+    return Table(key, title, rows, [NOTE, *([TIMES] if times else []), *notes], DIGITS, BRIEF)
 
 
 def _row(

@@ -181,11 +181,12 @@ def write(report: Report, folder: Path) -> list[Path]:
 
 
 def fill(page: str | None, report: Report) -> str:
-    """A page with the report's tables in their places; a new one has a place for each."""
+    """A page with the report's tables in their places; one that has no place yet comes at the end."""
     blocks = {"made": f"Made by {report.made}.\n"} | {table.key: markdown(table) for table in report.tables}
-    if page is None:
-        page = f"# {report.name}\n\n" + "\n".join(f"<!-- table {key} -->\n<!-- end -->\n" for key in blocks)
+    page = f"# {report.name}\n" if page is None else page
     for key, text in blocks.items():
+        if f"<!-- table {key} -->\n" not in page:
+            page += f"\n<!-- table {key} -->\n<!-- end -->\n"
         place = re.compile(rf"(<!-- table {re.escape(key)} -->\n).*?(<!-- end -->)", re.DOTALL)
         page = place.sub(partial(_between, text), page)
     return page
