@@ -21,6 +21,7 @@ from fastapi import FastAPI
 
 from gossamer.errors import DiskError, ParameterError
 from gossamer.server.service import Service
+from gossamer.server.warming import Warming
 from gossamer.server.wire import careful
 
 _log = logging.getLogger("gossamer.server")
@@ -121,12 +122,15 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._service: Service = app.state.service
         self._on_ready = on_ready
+        self._warming = Warming(self._service.catalog)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
         await super().startup(sockets=sockets)
-        if self.started and self._on_ready is not None:
-            self._on_ready()
+        if self.started:
+            self._warming.start()
+            if self._on_ready is not None:
+                self._on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal to stop. Unlike uvicorn's, it is not raised again at the end: having stopped well is success."""
@@ -136,5 +140,6 @@ class Server(uvicorn.Server):
 
     def stop(self) -> None:
         """Refuse new writes, and end when all requests are answered."""
+        self._warming.stop()
         self._service.workers.draining = True
         self.should_exit = True
