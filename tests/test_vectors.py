@@ -25,6 +25,7 @@ from gossamer.errors import (
     ParameterError,
     UnknownIdError,
 )
+from oracles import ranking
 
 Matrix = npt.NDArray[np.float32]
 
@@ -470,3 +471,16 @@ def test_saving_beside_changes_is_never_torn(tmp_path: Path) -> None:
     finally:
         stop.set()
         thread.join()
+
+
+def test_best_first_answers_in_the_order_in_which_leaves_leave_the_heap() -> None:
+    """Many leaves come through the same gate: they must not be put in the order of their ids."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 6)).astype(np.float32)
+    index = VectorIndex(6, whitener=None, acuity=0.05)
+    index.add(X, ids=rng.permutation(300).tolist())
+    for q in rng.normal(size=(5, 6)).astype(np.float32):
+        found = index.search(q, k=300, method="best-first")
+        expected = ranking.best_first(index.tree, q, 300)
+        assert found.ids[0].tolist() == index.ids_of(np.array(expected))
+        assert (np.diff(found.scores[0]) < 0).all()

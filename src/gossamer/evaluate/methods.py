@@ -21,7 +21,6 @@ from gossamer.evaluate.collection import Rows
 from gossamer.evaluate.prepared import Prepared
 from gossamer.evaluate.spaces import SPACES
 from gossamer.hybrid import WEIGHT
-from gossamer.rank.best_first import best_first
 
 _BLOCK: Final = 256
 
@@ -176,18 +175,8 @@ def _asks(**options: Any) -> Ranker:
     return rank
 
 
-@method("best-first", "the paper's best-first search", trees=True)
-def _best_first(task: Prepared, space: str, k: int) -> Found:
-    """In the order in which leaves leave the heap: the index would put those with tied scores in order of their ids."""
-    tree, Y = task.tree(space), task.vectors(space).Y
-    best_first(tree.index.tree.arrays, Y[:1], k)  # compiled
-    seconds, found = clock(lambda: best_first(tree.index.tree.arrays, Y, k))
-    rows = np.where(found.documents < 0, -1, tree.rows[found.documents])
-    fitting = 0.0 if space == "default" else task.vectors(space).seconds
-    return Found(rows, tree.seconds + fitting, seconds)
-
-
 for _name, _about, _options in (
+    ("best-first", "the paper's best-first search", {"method": "best-first"}),
     ("path-sum", "the paper's path-sum as its program has it: the mean", {"method": "path-sum", "aggregate": "mean"}),
     ("path-sum-sum", "the paper's path-sum as its formula has it: the sum", {"method": "path-sum", "context": 1.0}),
     ("gain", "path gain: the leaf's density over the root's", {"method": "path-sum", "context": 0.0}),

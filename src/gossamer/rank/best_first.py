@@ -16,7 +16,8 @@ def best_first(t: TreeArrays, Q: Floats, k: int, budget: int | None = None) -> R
 
     Stops at k documents, or after `budget` nodes were opened (the paper's N_max). The order of leaving is
     not the order of the leaves' own densities, so a document's score is the density of the narrowest gate
-    it came through, the smallest log p popped so far: scores fall along the ranking, as ranks do.
+    it came through, the smallest log p popped so far. Leaves that came through the same gate score the next numbers
+    below it: scores fall from leaf to leaf, and say the order of leaving and nothing else.
     """
     ranked = nothing(len(Q), k)
     if t.meta[Meta.ROOT] == NONE:
@@ -45,13 +46,14 @@ def _search_one(
 ) -> int:
     root = t.meta[Meta.ROOT]
     size = _push(keys, nodes, 0, log_p(t, root, x), root)
-    visited, opened, filled, gate = 1, 0, 0, np.inf
+    visited, opened, filled, gate, last = 1, 0, 0, np.inf, np.inf
     while size > 0 and filled < documents.shape[0]:
         node = nodes[0]
         gate = min(gate, keys[0])
         size = _pop(keys, nodes, size)
         if t.n_children[node] == 0:
-            filled = _take_documents(t, node, gate, documents, scores, filled)
+            last = min(gate, np.nextafter(last, -np.inf))
+            filled = _take_documents(t, node, last, documents, scores, filled)
             continue
         if opened == budget:
             break
