@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gossamer.checks import Floats
 from gossamer.explain.concepts import Concepts
-from gossamer.explain.passages import READ, SHOWN, Passage, Texts, shortened
+from gossamer.explain.passages import READ, SHOWN, Passage, Texts, beginning
 from gossamer.explain.paths import Evidence, at_length_of_documents, evidence, gains, scale
 from gossamer.explain.terms import terms_of
 from gossamer.fulltext import query_words, telling_words, words_in
@@ -234,7 +234,7 @@ def _deciding(path: Sequence[ConceptStep], parting: int | None) -> Concept:
 
 def _rival(other: Placed, text: str, way: Sequence[Concept], parting: int | None) -> Rival:
     concept = way[-1] if parting is None else way[parting]
-    return Rival(other.row.id, shortened(text, SHOWN), other.rank, other.found.score, concept)
+    return Rival(other.row.id, beginning(text, SHOWN), other.rank, other.found.score, concept)
 
 
 def _held(concept: Concept, held: Set[str]) -> tuple[str, ...]:

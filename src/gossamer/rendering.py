@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
+from gossamer.snippets import shortened
+
 if TYPE_CHECKING:
     from gossamer.results import Concept, ConceptStep, Explanation, Rival
 
@@ -190,5 +192,4 @@ def _clean(text: str) -> str:
 
 
 def _line(text: str, most: int) -> str:
-    line = " ".join(_clean(text).split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+    return shortened(" ".join(_clean(text).split()), most)

@@ -13,7 +13,8 @@ import pytest
 from gossamer.index import Index
 from gossamer.pictures.branch import Branch, mark
 from gossamer.pictures.exports import FORMATS, Format, export
-from gossamer.pictures.words import one_line, shortened
+from gossamer.pictures.words import one_line
+from gossamer.snippets import shortened
 
 Edges = set[tuple[int, int]]
 

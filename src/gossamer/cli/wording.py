@@ -7,6 +7,8 @@ from collections.abc import Container, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from gossamer.snippets import shortened
+
 if TYPE_CHECKING:
     from rich.text import Text
 
@@ -34,15 +36,6 @@ def plain(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` with every space, tab and line break as one space."""
     return " ".join(plain(text).split())
-
-
-def shortened(text: str, most: int) -> str:
-    """The beginning of a line, cut between words where there are some."""
-    if len(text) <= most:
-        return text
-    head = text[: max(most - 1, 1)]
-    cut = head.rsplit(" ", 1)[0].rstrip(" ,;:.")
-    return (cut if len(cut) > most // 2 else head) + "…"
 
 
 def stem(word: str) -> str:

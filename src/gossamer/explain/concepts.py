@@ -11,7 +11,7 @@ import numpy as np
 
 from gossamer.explain.basic import basic_level
 from gossamer.explain.names import Labeller, Name, Names
-from gossamer.explain.passages import SHOWN, SNIPPET, Passage, Texts, shortened
+from gossamer.explain.passages import SHOWN, SNIPPET, Passage, Texts, beginning
 from gossamer.results import Concept, Exemplar
 from gossamer.tree.arrays import NONE, Meta, TreeArrays
 from gossamer.tree.cobweb import CobwebTree
@@ -105,11 +105,11 @@ def _concept(t: TreeArrays, path: tuple[int, ...], name: Name | None, shown: lis
         id=node,
         size=size,
         depth=len(path) - 1,
-        label=(shortened(shown[0].text, SNIPPET) or shown[0].id) if name is None else name.label,
+        label=(beginning(shown[0].text, SNIPPET) or shown[0].id) if name is None else name.label,
         parent=parent,
         children=_children(t, node),
         terms=() if name is None else name.terms,
-        exemplars=tuple(Exemplar(passage.id, shortened(passage.text, SHOWN)) for passage in shown),
+        exemplars=tuple(Exemplar(passage.id, beginning(passage.text, SHOWN)) for passage in shown),
         spread=0.0 if name is None else float(np.sqrt(t.m2[row].sum() / size)),
         utility=0.0 if parent is None else float(size / t.size[parent] * (t.h[parent] - t.h[node])),
         path=path,

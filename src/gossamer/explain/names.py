@@ -16,7 +16,7 @@ from weakref import ReferenceType, ref
 from gossamer.explain.exemplars import exemplars
 from gossamer.explain.labels import Counts, as_written, in_label, telling_terms
 from gossamer.explain.members import DRIFT, Members
-from gossamer.explain.passages import SHOWN, SNIPPET, Texts, shortened
+from gossamer.explain.passages import SHOWN, SNIPPET, Texts, beginning
 from gossamer.results import LabelRequest
 from gossamer.tree.arrays import NONE, TreeArrays
 from gossamer.tree.cobweb import CobwebTree
@@ -147,14 +147,14 @@ class Names:
         if name.label and self._labeller is None:
             return name
         shown = texts(name.exemplars)
-        label = name.label or f"“{shortened(shown[0].text, SNIPPET)}” and {name.size - 1} like it"
+        label = name.label or f"“{beginning(shown[0].text, SNIPPET)}” and {name.size - 1} like it"
         if self._labeller is not None:
             above = self._names.get(int(t.parent[node]))
             request = LabelRequest(
                 id=node,
                 size=name.size,
                 terms=name.terms,
-                exemplars=tuple(shortened(passage.text, SHOWN) for passage in shown),
+                exemplars=tuple(beginning(passage.text, SHOWN) for passage in shown),
                 parent=None if above is None else above.label,
                 suggestion=label,
             )
@@ -180,7 +180,7 @@ def _asked(labeller: Labeller, request: LabelRequest) -> str:
     if not isinstance(answer, str) or not answer.strip():
         _log.warning("the labeller gave %r for concept %d, its terms are its label", answer, request.id)
         return request.suggestion
-    return shortened(answer, _LONGEST)
+    return beginning(answer, _LONGEST)
 
 
 def _is_below(t: TreeArrays, document: int, node: int) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from gossamer.snippets import shortened
+
 
 class Passage(NamedTuple):
     """A text in the tree, and the id of the document it belongs to."""
@@ -27,9 +29,6 @@ SHOWN: Final = 200
 """Characters of an exemplar."""
 
 
-def shortened(text: str, most: int) -> str:
-    """The beginning of a text on one line, cut between words."""
-    line = " ".join(text[: 4 * most].split())
-    if len(line) <= most:
-        return line
-    return line[: most - 1].rsplit(" ", 1)[0].rstrip(" ,;:.") + "…"
+def beginning(text: str, most: int) -> str:
+    """The beginning of a text on one line; only so much of it is looked at."""
+    return shortened(" ".join(text[: 4 * most].split()), most)

@@ -10,7 +10,8 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from xml.sax.saxutils import escape, quoteattr
 
 from gossamer.pictures.branch import Branch
-from gossamer.pictures.words import one_line, shortened
+from gossamer.pictures.words import one_line
+from gossamer.snippets import shortened
 
 Format: TypeAlias = Literal["json", "dot", "mermaid", "newick", "graphml"]
 FORMATS: Final[tuple[str, ...]] = get_args(Format)

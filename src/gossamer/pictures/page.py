@@ -15,7 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 from gossamer.pictures.branch import Branch
-from gossamer.pictures.words import one_line, shortened
+from gossamer.pictures.words import one_line
+from gossamer.snippets import shortened
 
 _LEAF = 90
 """Characters of the name of a single document."""

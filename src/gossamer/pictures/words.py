@@ -12,12 +12,3 @@ _NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufd
 def one_line(text: str) -> str:
     """The text on one line, and what no format can carry shown as a replacement character."""
     return " ".join(_NOT_XML.sub("\ufffd", text).split())
-
-
-def shortened(text: str, most: int) -> str:
-    """The beginning of a line, cut between words where there are some."""
-    if len(text) <= most:
-        return text
-    head = text[: max(most - 1, 1)]
-    cut = head.rsplit(" ", 1)[0].rstrip(" ,;:.")
-    return (cut if len(cut) > most // 2 else head) + "…"
