@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from gossamer.bundle import Bundle
 from gossamer.checks import Floats, as_vectors
-from gossamer.encoders import Encoder, FittedEncoder, Kind, Progress, is_fitted_encoder, load_encoder
+from gossamer.encoders import Encoder, FittedEncoder, Kind, Progress, is_fitted_encoder, known_encoders, load_encoder
 from gossamer.errors import EncoderError, EncoderMismatchError, StateError
 from gossamer.store import Settings
 
@@ -17,6 +17,12 @@ EncoderSpec: TypeAlias = str | Encoder | Callable[[list[str]], Any]
 
 def reload_encoder(settings: Settings, learnt: Bundle | None, given: EncoderSpec | None) -> Encoder:
     """The encoder an index was built with: the one given, or by its name; with what it learnt."""
+    if isinstance(given, str) and _is_of_another_kind(given, settings.encoder):
+        # Said before it is loaded: nobody should install or download an encoder that cannot be used here.
+        raise EncoderMismatchError(
+            f"the index was built with the encoder {settings.encoder!r}, and {given!r} gives other vectors: "
+            "open it with the former, or build a new index"
+        )
     encoder = load_encoder(settings.encoder if given is None else given)
     if is_fitted_encoder(encoder):
         if encoder.name != settings.encoder:
@@ -43,6 +49,13 @@ def encode(
     if settings.dim is not None and vectors.shape[1] != settings.dim:
         raise _other_dim(settings, encoder, vectors.shape[1])
     return vectors
+
+
+def _is_of_another_kind(given: str, built_with: str) -> bool:
+    """Whether two names are of different kinds (lsa, st:…), both of them known; those of one kind may be the same."""
+    kinds = {name.partition(":")[0] for name in known_encoders()}
+    wanted = given.partition(":")[0]
+    return wanted in kinds and wanted != built_with.partition(":")[0]
 
 
 def _with_state(encoder: FittedEncoder, learnt: Bundle) -> FittedEncoder:
