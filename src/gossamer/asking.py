@@ -60,6 +60,12 @@ def check_confidence(least: float) -> None:
         raise ParameterError(f"min_confidence must be between 0 and 1, got {least!r}")
 
 
+def check_depth(depth: int | None) -> None:
+    """Levels of the tree, or None for all of them."""
+    if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 0):
+        raise ParameterError(f"depth must be a whole number of at least 0, or None for all, got {depth!r}")
+
+
 def check_query(query: str | None, vector: npt.ArrayLike | None) -> None:
     """A text or a vector, or an error."""
     if query is not None:

@@ -15,11 +15,12 @@ def hits_of(asked: Asked, ranking: Ranking, k: int, *, explain: bool) -> Hits:
     """The k best of what was ranked, with all there is to say about each."""
     ranked = ranking.found
     if len(ranked) > k:  # what ties with the last one is looked at too: ids decide
-        ranked = [found for found in ranked if found.score >= ranked[k - 1].score]
+        least = ranked[k - 1].score
+        ranked = [found for found in ranked if found.score >= least]
     documents = rows.documents_by_number(asked.db, (found.document for found in ranked))
     ranked = sorted(ranked, key=lambda found: (-found.score, documents[found.document].id))[:k]
     places = rows.passages_by_number(asked.db, (found.passage for found in ranked))
-    paths = asked.describe(asked.vectors.path(found.passage) for found in ranked)
+    paths = asked.describe(asked.vectors.paths(found.passage for found in ranked))
     why: Sequence[Explanation | None] = explain_hits(asked, ranked, documents) if explain else [None] * len(ranked)
     found = (
         _hit(found, documents[found.document], places[found.passage], path, reason)

@@ -30,8 +30,7 @@ _DIGITS = 9
 """Cosines are rounded to so many: beyond lies the noise of float32, and equal texts must score equal."""
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(NamedTuple):
     """A document with its best passage and both parts of its score."""
 
     document: int
@@ -80,13 +79,10 @@ def rank(
         beside = [document for document in order[:depth] if document not in best]
         visited += scored + len(beside)
         best |= best_passages(db, vectors, q, beside, scope)
-        ranked = sorted(
-            (
-                Scored(document, passage, dense, lexical.get(document, 0.0))
-                for document, (dense, passage) in best.items()
-            ),
-            key=lambda found: (-found.score, found.document),
-        )
+        ranked = [
+            Scored(document, passage, dense, lexical.get(document, 0.0)) for document, (dense, passage) in best.items()
+        ]
+        ranked.sort(key=lambda found: (-found.score, found.document))
         unseen = floor + (lexical[order[depth]] if depth < len(order) else 0.0)
         if floor == -math.inf or (len(ranked) >= k and ranked[k - 1].score >= unseen):
             return Ranking(ranked, visited)
@@ -137,29 +133,36 @@ def _nearest(
             owners = rows.owners(db)
         return _best(vectors, q, owners), -math.inf, len(owners)
     allowed = None if scope.passages is None or scope.concept is not None else list(scope.passages)
-    found = vectors.search(q, k=depth, allowed=allowed, within=scope.concept, recall=scope.recall)
-    passages = [passage for passage in found.ids[0].tolist() if passage != -1]
+    found = vectors.nearest(q, depth, allowed=allowed, within=scope.concept, recall=scope.recall)
+    near = zip(found.ids[0].tolist(), _rounded(found.scores[0]), strict=True)
+    cosines = {passage: cosine for passage, cosine in near if passage != -1}
     if scope.passages is not None:
-        owners = {passage: scope.passages[passage] for passage in passages}
+        owners = {passage: scope.passages[passage] for passage in cosines}
     else:
-        owners = rows.owners_of(db, passages)
-    best = _best(vectors, q, owners)
-    complete = len(passages) < depth or not best
-    floor = -math.inf if complete else min(_cosines(vectors, q, passages[-1:]))
-    return best, floor, int(found.visited[0])
+        owners = rows.owners_of(db, cosines)
+    complete = len(cosines) < depth or not owners
+    floor = -math.inf if complete else next(reversed(cosines.values()))
+    return _best_of(cosines, owners), floor, int(found.visited[0])
 
 
 def _best(vectors: VectorIndex, q: Floats, owners: Mapping[int, int]) -> dict[int, tuple[float, int]]:
-    best: dict[int, tuple[float, int]] = {}
     passages = list(owners)
-    for passage, cosine in zip(passages, _cosines(vectors, q, passages), strict=True):
-        document = owners[passage]
+    return _best_of(dict(zip(passages, _cosines(vectors, q, passages), strict=True)), owners)
+
+
+def _best_of(cosines: Mapping[int, float], owners: Mapping[int, int]) -> dict[int, tuple[float, int]]:
+    """For each document its best passage, the first of equals, and that one's cosine."""
+    best: dict[int, tuple[float, int]] = {}
+    for passage, document in owners.items():
+        cosine = cosines[passage]
         if document not in best or (cosine, -passage) > (best[document][0], -best[document][1]):
             best[document] = (cosine, passage)
     return best
 
 
 def _cosines(vectors: VectorIndex, q: Floats, passages: list[int]) -> list[float]:
-    if not passages:
-        return []
-    return [round(cosine, _DIGITS) for cosine in vectors.similarity(q, passages).tolist()]
+    return _rounded(vectors.similarity(q, passages)) if passages else []
+
+
+def _rounded(cosines: npt.NDArray[np.float64]) -> list[float]:
+    return [round(cosine, _DIGITS) for cosine in cosines.tolist()]

@@ -26,24 +26,25 @@ from typing import Any, Self, overload
 import numpy.typing as npt
 
 from gossamer import overview
-from gossamer.asking import as_concept, as_weight, check_confidence, check_query, lexical_scores, scope_of
+from gossamer.asking import as_concept, as_weight, check_confidence, check_depth, check_query, lexical_scores, scope_of
 from gossamer.batch import Batch, as_ids, check_batch
 from gossamer.checks import Floats, as_vectors, one_of, positive
 from gossamer.chunking import split
 from gossamer.encoders import Encoder, FittedEncoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.encoding import EncoderSpec, encode, reload_encoder, twin
 from gossamer.errors import ClosedError, ParameterError, ReadOnlyError, StateError, UnknownIdError
-from gossamer.explain.concepts import Concepts, path_to, top_paths
+from gossamer.explain.concepts import Concepts
 from gossamer.explain.cuts import nested_cuts
 from gossamer.explain.names import Labeller
 from gossamer.explain.novelty import Usual
+from gossamer.explain.ways import outline, path_to, paths_to, top_paths
 from gossamer.filters import compile_where
 from gossamer.hits import hits_of
 from gossamer.hybrid import rank
 from gossamer.locks import ReadWriteLock
 from gossamer.plan import Plan
 from gossamer.reasons import Asked, explain_document, texts_of
-from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hits, IndexInfo, Novelty, Topics
+from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hits, IndexInfo, Novelty, Outline, Topics
 from gossamer.store import Change, DocumentRow, Settings, Store, rows
 from gossamer.store.learnt import read_learnt
 from gossamer.store.log import Step, apply
@@ -510,8 +511,7 @@ class Index:
     def concepts(self, depth: int | None = 2) -> list[Concept]:
         """The tree from the root (depth 0) down to `depth`, or to the leaves: every concept before those below it,
         large ones first."""
-        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 0):
-            raise ParameterError(f"depth must be a whole number of at least 0, or None for all, got {depth!r}")
+        check_depth(depth)
         with self._reading() as db:
             vectors = self._grown(None)
             if vectors is None:
@@ -526,21 +526,50 @@ class Index:
             path = path_to(vectors.tree, as_concept(vectors, id))
             return self._concepts.last_of(vectors.tree, texts_of(db, vectors), [path])[0]
 
-    def labels(self) -> dict[int, str]:
-        """The label of every concept that is no single document, by its id: all at once, or what changed since."""
+    def labels(self, ids: Iterable[int] | None = None) -> dict[int, str]:
+        """The label of every concept that is no single document, by its id: all at once, or what changed since.
+
+        With `ids`, the labels of these concepts, whatever they are; `UnknownIdError` where one is not there.
+        """
+        wanted = None if ids is None else list(ids)
         with self._reading() as db:
-            vectors = self._grown(None)
-            return {} if vectors is None else self._concepts.labels(vectors.tree, texts_of(db, vectors))
+            vectors = self._grown(next(iter(wanted or ()), None))
+            if vectors is None:
+                return {}
+            paths = None
+            if wanted is not None:
+                paths = paths_to(vectors.tree.arrays, [as_concept(vectors, id) for id in wanted])
+            return self._concepts.labels(vectors.tree, texts_of(db, vectors), paths)
+
+    def outline(
+        self, root: int | None = None, *, depth: int | None = None, min_size: int = 1, most: int | None = None
+    ) -> Outline:
+        """The tree, or the part below a concept, without a word: ids and sizes, for a map of it.
+
+        Concepts are opened from the largest on: down to `depth` levels, those with `min_size` passages, and as long as
+        all together are no more than `most`.
+        """
+        check_depth(depth)
+        min_size, most = positive(min_size, "min_size"), most if most is None else positive(most, "most")
+        with self._reading():
+            vectors = self._grown(root)
+            if vectors is None:
+                return Outline((), (), (), (), ())
+            tree = vectors.tree
+            path = (tree.root,) if root is None else path_to(tree, as_concept(vectors, root))
+            return outline(tree.arrays, path, depth, min_size, most)
 
     @overload
-    def topics(self, n: int) -> Topics: ...
+    def topics(self, n: int, *, assignments: bool = True) -> Topics: ...
     @overload
-    def topics(self, *, levels: Sequence[int]) -> list[Topics]: ...
-    def topics(self, n: int | None = None, *, levels: Sequence[int] | None = None) -> Topics | list[Topics]:
+    def topics(self, *, levels: Sequence[int], assignments: bool = True) -> list[Topics]: ...
+    def topics(
+        self, n: int | None = None, *, levels: Sequence[int] | None = None, assignments: bool = True
+    ) -> Topics | list[Topics]:
         """The corpus in about `n` groups: the cut of the tree with the highest utility, whatever the depth.
 
         `levels`, as in [8, 40, 200], gives one cut for each, from coarse to fine: each group lies in one of the level
-        before.
+        before. `assignments=False` leaves out which document is where, which takes longer than the groups themselves.
         """
         if (n is None) == (levels is None):
             raise ParameterError("topics takes the number of groups, as in topics(8), or levels, as in [8, 40, 200]")
@@ -550,7 +579,7 @@ class Index:
             if vectors is None:
                 return Topics((), {}, 0.0) if levels is None else [Topics((), {}, 0.0) for _ in levels]
             cuts = nested_cuts(vectors.tree.arrays, wanted)
-            found = [overview.topics(db, vectors, self._concepts, cut) for cut in cuts]
+            found = [overview.topics(db, vectors, self._concepts, cut, assign=assignments) for cut in cuts]
             return found[0] if levels is None else found
 
     def info(self) -> IndexInfo:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from gossamer.checks import Floats
-from gossamer.explain.concepts import Concepts, path_to
+from gossamer.explain.concepts import Concepts
 from gossamer.explain.matching import matching
 from gossamer.explain.novelty import SAMPLE, Usual, verdict
 from gossamer.explain.sampling import thinned
+from gossamer.explain.ways import path_to
 from gossamer.reasons import texts_of
 from gossamer.results import Concept, ConceptMatch, Novelty, Topics
 from gossamer.store import rows
@@ -23,19 +24,20 @@ _NEIGHBOURS = 16
 """Passages looked at for the nearest one of another document."""
 
 
-def topics(db: sqlite3.Connection, vectors: VectorIndex, concepts: Concepts, cut: Sequence[int]) -> Topics:
+def topics(
+    db: sqlite3.Connection, vectors: VectorIndex, concepts: Concepts, cut: Sequence[int], *, assign: bool
+) -> Topics:
     """The groups that the nodes of a cut make. A document goes where most of its passages are."""
     tree, t = vectors.tree, vectors.tree.arrays
     paths = [path_to(tree, node) for node in cut]
     groups = sorted(concepts.last_of(tree, texts_of(db, vectors), paths), key=lambda group: (-group.size, group.id))
-    group_of = {passage: group.id for group in groups for passage in vectors.documents_below(group.id)}
     left = sum(int(t.size[node]) * float(t.h[node]) for node in cut) / tree.n_documents
-    return Topics(tuple(groups), _assignments(db, group_of, groups), float(t.h[tree.root]) - left)
+    assignments = _assignments(db, vectors, groups) if assign else {}
+    return Topics(tuple(groups), assignments, float(t.h[tree.root]) - left)
 
 
-def _assignments(
-    db: sqlite3.Connection, group_of: Mapping[int | str, int], groups: Sequence[Concept]
-) -> dict[str, int]:
+def _assignments(db: sqlite3.Connection, vectors: VectorIndex, groups: Sequence[Concept]) -> dict[str, int]:
+    group_of = {passage: group.id for group in groups for passage in vectors.documents_below(group.id)}
     place = {group.id: at for at, group in enumerate(groups)}
     votes: dict[str, Counter[int]] = {}
     for passage, id in rows.ids_of_passages(db):

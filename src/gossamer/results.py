@@ -161,13 +161,30 @@ class ConceptMatch:
 
 
 @dataclass(frozen=True)
+class Outline:
+    """A part of the tree as columns: the n-th entry of each belongs to the n-th concept; parents come first."""
+
+    ids: tuple[int, ...]
+    parents: tuple[int | None, ...]
+    """None for the first, where the part begins."""
+    sizes: tuple[int, ...]
+    depths: tuple[int, ...]
+    """Steps from the root of the tree."""
+    children: tuple[int, ...]
+    """How many each has, shown or not; 0 for a leaf."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
 class Topics:
     """A corpus cut into groups."""
 
     concepts: tuple[Concept, ...]
     """The groups, largest first."""
     assignments: dict[str, int]
-    """Document id to the concept id of its group."""
+    """Document id to the concept id of its group; none where they were not asked for."""
     utility: float
     """What knowing the group tells, in the cut's own measure: compares cuts of one index."""
 

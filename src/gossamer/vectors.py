@@ -17,6 +17,7 @@ from gossamer.bundle import Bundle, fold, read_bundle, write_bundle
 from gossamer.checks import Floats, as_vectors, one_of, positive
 from gossamer.errors import ClosedError, CorruptError, DimensionError, StateError
 from gossamer.explain.paths import evidence, gains, gains_by_axis
+from gossamer.explain.ways import paths_to
 from gossamer.ids import IdMap
 from gossamer.interrupts import uninterrupted
 from gossamer.locks import ReadWriteLock
@@ -24,6 +25,7 @@ from gossamer.presets import PRESETS
 from gossamer.rank.guided import Guide
 from gossamer.rank.path_sum import Aggregate, PathSum
 from gossamer.rank.request import Method, Request, as_context
+from gossamer.rank.selection import Ranked
 from gossamer.regroup import regroup, sizes_before
 from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, VectorExplanation
 from gossamer.tree.arrays import NONE
@@ -301,13 +303,36 @@ class VectorIndex:
         )
         with self._lock.reading():
             self._check_open()
-            documents = self._restriction(allowed, within)
-            ranked = request.rank(
-                self._tree.arrays, self._project(Q), self._guide, self._path_sum, documents, together=within is not None
-            )
+            ranked = self._ranked(request, self._project(Q), allowed, within)
             ids = self._ids.of(ranked.documents)
         _order_ties_by_id(ids, ranked.scores)
         return SearchResult(ids, ranked.scores, ranked.visited, time.perf_counter() - start)
+
+    def nearest(
+        self,
+        q: npt.ArrayLike,
+        k: int = 10,
+        *,
+        recall: float | None = None,
+        allowed: Iterable[DocId] | None = None,
+        within: int | None = None,
+    ) -> SearchResult:
+        """What `search` finds for one query, in the order it finds it, with cosines, see `similarity`, as scores."""
+        start = time.perf_counter()
+        Q = self._one(q, "nearest")
+        request = Request.checked(k, "guided", None, recall, None, None, self._context, allowed=allowed, within=within)
+        with self._lock.reading():
+            self._check_open()
+            X = self._project(Q)
+            ranked = self._ranked(request, X, allowed, within)
+            ids, found = self._ids.of(ranked.documents), ranked.documents[0] >= 0
+            cosines = np.full(ids.shape, np.nan)
+            cosines[0, found] = self._cosines(X[0], ranked.documents[0, found])
+        return SearchResult(ids, cosines, ranked.visited, time.perf_counter() - start)
+
+    def _ranked(self, request: Request, X: Floats, allowed: Iterable[DocId] | None, within: int | None) -> Ranked:
+        documents = self._restriction(allowed, within)
+        return request.rank(self._tree.arrays, X, self._guide, self._path_sum, documents, together=within is not None)
 
     def _restriction(self, allowed: Iterable[DocId] | None, within: int | None) -> npt.NDArray[np.int64] | None:
         """The documents a search is restricted to, in ascending order; None for no restriction."""
@@ -321,9 +346,7 @@ class VectorIndex:
 
     def explain(self, q: npt.ArrayLike, id: DocId) -> VectorExplanation:
         """Why document `id` scores as it does for the query `q`: the concepts of its path, with the gain of each."""
-        Q = as_vectors(q, self._dim, what="the query")
-        if len(Q) != 1:
-            raise DimensionError(f"explain takes one query, got {len(Q)}")
+        Q = self._one(q, "explain")
         with self._lock.reading():
             self._check_open()
             x, t = self._project(Q)[0], self._tree.arrays
@@ -353,25 +376,29 @@ class VectorIndex:
 
     def similarity(self, q: npt.ArrayLike, ids: Iterable[DocId]) -> npt.NDArray[np.float64]:
         """The cosine between the query and each document, as the tree sees them."""
-        Q = as_vectors(q, self._dim, what="the query")
-        if len(Q) != 1:
-            raise DimensionError(f"similarity takes one query, got {len(Q)}")
+        Q = self._one(q, "similarity")
         with self._lock.reading():
             self._check_open()
-            arrays = self._tree.arrays
-            rows = arrays.row[arrays.leaf[np.array([self._ids.number(id) for id in ids], np.int64)]]
-            x = self._project(Q)[0].astype(np.float64)
-            lengths = np.sqrt(arrays.norm[rows]) * np.linalg.norm(x)
-            cosines: npt.NDArray[np.float64] = (arrays.vectors[rows] @ x) / np.maximum(lengths, 1e-300)
-            return cosines
+            numbers = np.array([self._ids.number(id) for id in ids], np.int64)
+            return self._cosines(self._project(Q)[0], numbers)
+
+    def _cosines(self, x: Floats, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        t, wide = self._tree.arrays, x.astype(np.float64)
+        rows = t.row[t.leaf[documents]]
+        lengths = np.sqrt(t.norm[rows]) * np.linalg.norm(wide)
+        cosines: npt.NDArray[np.float64] = (t.vectors[rows] @ wide) / np.maximum(lengths, 1e-300)
+        return cosines
 
     def as_seen(self, q: npt.ArrayLike) -> Floats:
         """A query as the tree sees it: whitened, where the whitener is fitted."""
+        seen: Floats = self._project(self._one(q, "as_seen"))[0]
+        return seen
+
+    def _one(self, q: npt.ArrayLike, who: str) -> Floats:
         Q = as_vectors(q, self._dim, what="the query")
         if len(Q) != 1:
-            raise DimensionError(f"as_seen takes one query, got {len(Q)}")
-        seen: Floats = self._project(Q)[0]
-        return seen
+            raise DimensionError(f"{who} takes one query, got {len(Q)}")
+        return Q
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -397,9 +424,14 @@ class VectorIndex:
 
     def path(self, id: DocId) -> tuple[int, ...]:
         """The nodes from the root to a document's leaf."""
+        return self.paths([id])[0]
+
+    def paths(self, ids: Iterable[DocId]) -> list[tuple[int, ...]]:
+        """The same for several documents."""
         with self._lock.reading():
             self._check_open()
-            return self._tree.path(self._ids.number(id))
+            t = self._tree.arrays
+            return paths_to(t, t.leaf[[self._ids.number(id) for id in ids]].tolist())
 
     def ids_of(self, documents: npt.ArrayLike) -> list[DocId]:
         """The ids of documents as the tree numbers them."""

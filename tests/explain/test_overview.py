@@ -15,7 +15,7 @@ from bag import encode
 from explain.corpus import THEMES, document, documents
 from gossamer import Index
 from gossamer.errors import ParameterError
-from gossamer.explain.basic import basic_level
+from gossamer.explain.basic import basic_level, weight
 from gossamer.explain.matching import matching
 from gossamer.explain.novelty import Usual
 from gossamer.rank.density import log_p
@@ -97,12 +97,14 @@ def test_the_basic_level_is_neither_root_nor_leaf(grown: Index) -> None:
         (basic,) = (step for step in hit.path if step.basic)
         assert basic.children
         assert basic.parent is not None
-        at = basic_level(vectors.tree.arrays, [step.id for step in hit.path])
+        t = vectors.tree.arrays
+        at = basic_level([weight(t, step.id, hit.path[0].id) for step in hit.path])
         assert at is not None
         assert hit.path[at].id == basic.id
         assert 4 <= basic.size <= 600
     leaf = vectors.tree.leaf(0)
-    assert basic_level(vectors.tree.arrays, [vectors.tree.root, leaf]) is None
+    root = vectors.tree.root
+    assert basic_level([weight(vectors.tree.arrays, node, root) for node in (root, leaf)]) is None
 
 
 def test_utility_and_spread(grown: Index) -> None:

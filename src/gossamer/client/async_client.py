@@ -179,12 +179,14 @@ class AsyncClient:
         return await self._do(calls.concept(id))
 
     @overload
-    async def topics(self, n: int) -> Topics: ...
+    async def topics(self, n: int, *, assignments: bool = True) -> Topics: ...
     @overload
-    async def topics(self, *, levels: Sequence[int]) -> list[Topics]: ...
-    async def topics(self, n: int | None = None, *, levels: Sequence[int] | None = None) -> Topics | list[Topics]:
+    async def topics(self, *, levels: Sequence[int], assignments: bool = True) -> list[Topics]: ...
+    async def topics(
+        self, n: int | None = None, *, levels: Sequence[int] | None = None, assignments: bool = True
+    ) -> Topics | list[Topics]:
         """The corpus in at most `n` groups, or several cuts that lie in each other. See `Index.topics`."""
-        found = await self._do(calls.topics(n, levels))
+        found = await self._do(calls.topics(n, levels, assignments))
         return found if levels is not None else found[0]
 
     async def info(self) -> IndexInfo:

@@ -131,11 +131,12 @@ def concept(id: int) -> Call[Concept]:
     return Call("GET", f"/concepts/{id}", lambda answer: decode(Concept, answer["concept"]))
 
 
-def topics(n: int | None, levels: Sequence[int] | None) -> Call[list[Topics]]:
+def topics(n: int | None, levels: Sequence[int] | None, assignments: bool) -> Call[list[Topics]]:
     """`Index.topics`, always as a list."""
     if (n is None) == (levels is None):
         raise ParameterError("topics takes the number of groups, as in topics(8), or levels, as in [8, 40, 200]")
-    params = {"n": n} if n is not None else {"levels": ",".join(map(str, levels or []))}
+    params: dict[str, Any] = {"n": n} if n is not None else {"levels": ",".join(map(str, levels or []))}
+    params["assignments"] = assignments
     return Call("GET", "/topics", lambda answer: decode(list[Topics], answer["levels"]), params=params)
 
 

@@ -176,12 +176,14 @@ class Client:
         return self._do(calls.concept(id))
 
     @overload
-    def topics(self, n: int) -> Topics: ...
+    def topics(self, n: int, *, assignments: bool = True) -> Topics: ...
     @overload
-    def topics(self, *, levels: Sequence[int]) -> list[Topics]: ...
-    def topics(self, n: int | None = None, *, levels: Sequence[int] | None = None) -> Topics | list[Topics]:
+    def topics(self, *, levels: Sequence[int], assignments: bool = True) -> list[Topics]: ...
+    def topics(
+        self, n: int | None = None, *, levels: Sequence[int] | None = None, assignments: bool = True
+    ) -> Topics | list[Topics]:
         """The corpus in at most `n` groups, or several cuts that lie in each other. See `Index.topics`."""
-        found = self._do(calls.topics(n, levels))
+        found = self._do(calls.topics(n, levels, assignments))
         return found if levels is not None else found[0]
 
     def info(self) -> IndexInfo:

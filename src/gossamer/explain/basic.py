@@ -11,17 +11,18 @@ which is 0 at the root and small near the leaves. Leaves are not considered: a d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from gossamer.tree.arrays import TreeArrays
 
 
-def basic_level(t: TreeArrays, path: Sequence[int]) -> int | None:
-    """Where on a path from the root the basic level is; None where there is nothing between root and leaf."""
-    inner = [node for node in path[1:] if t.n_children[node]]
-    if not inner:
-        return None
-    told = t.h[path[0]] - t.h[inner]
-    return 1 + int(np.argmax(np.sqrt(t.size[inner]) * told))
+def weight(t: TreeArrays, node: int, root: int) -> float:
+    """How good a basic level a node below the root would be, √n · [H(root) − H(c)]; minus infinity for a leaf."""
+    return math.sqrt(t.size[node]) * float(t.h[root] - t.h[node]) if t.n_children[node] else -math.inf
+
+
+def basic_level(weights: Sequence[float]) -> int | None:
+    """Where the basic level is on a path of these weights, root and all; None with nothing between root and leaf."""
+    best = max(weights[1:], default=-math.inf)
+    return None if best == -math.inf else weights.index(best, 1)

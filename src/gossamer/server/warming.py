@@ -1,16 +1,19 @@
 """Naming concepts ahead of the first questions, so that these need not wait for it.
 
-A concept at a time, from the root down, each in a call of its own: no writer waits longer than for one of them.
+A few at a time, whole branches one after the other, and after each few a rest: no writer waits longer than for these,
+and those who ask meanwhile have most of the machine.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
+import time
+from collections.abc import Sequence
+from contextlib import suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
-from gossamer.errors import GossamerError
+from gossamer.errors import GossamerError, UnknownIdError
 from gossamer.server.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -18,8 +21,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("gossamer.server")
 
-_MOST: Final = 50_000
-"""Concepts named ahead: a minute's work. The rest are named when they are first shown."""
+_MOST: Final = 100_000
+"""Concepts looked at, leaves among them, largest first: a quarter of a minute. Others are named when they are shown."""
+
+_BATCH: Final = 32
+"""Concepts named in one call: about 10 milliseconds."""
+
+_REST: Final = 0.5
+"""Of the time that a call took."""
 
 
 class Warming:
@@ -35,7 +44,7 @@ class Warming:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the concept at hand; an index that is closed meanwhile ends it too."""
+        """End after the few at hand; an index that is closed meanwhile ends it too."""
         self._stop.set()
 
     def _run(self) -> None:
@@ -46,10 +55,19 @@ class Warming:
                 _log.info("concepts of %s are named when they are shown: %s", served.name, error)
 
     def _name_all(self, index: Index) -> None:
-        waiting = deque(concept.id for concept in index.concepts(depth=0))
-        named = 0
-        while waiting and named < _MOST and not self._stop.is_set():
-            concept = index.concept(waiting.popleft())
-            named += 1
-            if concept.size > 1:
-                waiting.extend(concept.children)
+        shown = index.outline(most=_MOST)
+        inner = [id for id, children in zip(shown.ids, shown.children, strict=True) if children]
+        for at in range(0, len(inner), _BATCH):
+            start = time.perf_counter()
+            _name(index, inner[at : at + _BATCH])
+            if self._stop.wait(_REST * (time.perf_counter() - start)):
+                return
+
+
+def _name(index: Index, ids: Sequence[int]) -> None:
+    try:
+        index.labels(ids)
+    except UnknownIdError:  # a change has done away with one of them
+        for id in ids:
+            with suppress(UnknownIdError):
+                index.labels([id])

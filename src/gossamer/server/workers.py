@@ -1,5 +1,9 @@
 """Where the work is done: reads side by side in threads, the writes of an index one after the other.
 
+Searches have threads of their own, as many as cores: they are short, and what is Python in them takes turns anyway, so
+that more threads would only change places more often. All other reads may be long and share others: a few of those
+hold up no search.
+
 A read that takes too long is answered with 504. A write is different, because its answer must be true: while it waits
 in line it can still be taken out, and is then refused with nothing done; once it has begun it is waited for.
 """
@@ -24,18 +28,25 @@ _STOPPING = "the server is stopping, and nothing was changed: try again in a mom
 class Workers:
     """The threads of a server."""
 
-    def __init__(self, seconds: float, readers: int | None = None) -> None:
+    def __init__(self, seconds: float, readers: int | None = None, searchers: int | None = None) -> None:
         self._seconds = seconds
-        # Searches spend much of their time in compiled code and in SQLite, where threads run side by side; more
-        # threads than cores would only take turns.
-        self._readers = ThreadPoolExecutor(readers or min(8, (os.cpu_count() or 1) + 2), "gossamer-reader")
+        cores = os.cpu_count() or 1
+        self._searchers = ThreadPoolExecutor(searchers or min(8, cores), "gossamer-searcher")
+        self._readers = ThreadPoolExecutor(readers or min(8, cores + 2), "gossamer-reader")
         self.draining = False
 
+    async def search(self, work: Callable[[], _T]) -> _T:
+        """What `work` returns, which is quick."""
+        return await self._done(self._searchers, work)
+
     async def read(self, work: Callable[[], _T]) -> _T:
-        """What `work` returns."""
+        """What `work` returns, which may take a while."""
+        return await self._done(self._readers, work)
+
+    async def _done(self, threads: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
         loop = asyncio.get_running_loop()
         try:
-            return await asyncio.wait_for(loop.run_in_executor(self._readers, work), self._seconds)
+            return await asyncio.wait_for(loop.run_in_executor(threads, work), self._seconds)
         except TimeoutError:
             raise Refusal(
                 504, f"this took more than {self._seconds:g} seconds: ask for less, or try again later", "too-slow"
@@ -69,4 +80,5 @@ class Workers:
 
     def close(self) -> None:
         """Let running reads end."""
-        self._readers.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._searchers, self._readers):
+            threads.shutdown(wait=True, cancel_futures=True)

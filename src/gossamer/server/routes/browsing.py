@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from heapq import heappop, heappush
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 
 from gossamer.errors import ParameterError, UnknownIdError
 from gossamer.index import Index
-from gossamer.results import Concept, Topics
+from gossamer.results import Concept
 from gossamer.server import schemas
 from gossamer.server.answers import Answer
 from gossamer.server.service import TheIndex, TheService, needs
@@ -27,8 +25,11 @@ Words = Annotated[str, Query(min_length=1, examples=["baking"])]
 async def concepts(served: TheIndex, service: TheService, depth: Depth = 2, root: Root = None) -> Response:
     """Concepts from a root down, each before those below it, opened from the largest on as long as they fit."""
     most = service.limits.nodes
-    found = await service.workers.read(lambda: list(_in_order(_opened(served.index, root, depth, 1, most))))
-    return Answer({"concepts": found})
+
+    def work() -> list[Concept]:
+        return _those(served.index, served.index.outline(root, depth=depth, most=most).ids)
+
+    return Answer({"concepts": await service.workers.read(work)})
 
 
 @router.get("/concepts/find", response_model=schemas.ConceptMatches)
@@ -76,8 +77,8 @@ async def topics(
     wanted = [n] if n is not None else [int(level) for level in (levels or "").split(",")]
     for count in wanted:
         service.limits.check_k(count)
-    found: list[Topics] = await service.workers.read(lambda: served.index.topics(levels=wanted))
-    return Answer({"levels": found if assignments else [replace(each, assignments={}) for each in found]})
+    found = await service.workers.read(lambda: served.index.topics(levels=wanted, assignments=assignments))
+    return Answer({"levels": found})
 
 
 @router.get("/map", response_model=schemas.MapAnswer)
@@ -93,57 +94,23 @@ async def tree_map(
     """A part of the tree as columns, for drawing it: opened from the largest concept on, as long as all fit."""
     most = min(limit or service.limits.nodes, service.limits.nodes)
 
-    def work() -> list[Concept]:
-        return list(_in_order(_opened(served.index, root, depth, min_size, most)))
+    def work() -> dict[str, Any]:
+        shown = served.index.outline(root, depth=depth, min_size=min_size, most=most)
+        return {**vars(shown), "labels": _labels(served.index, shown.ids) if labels else None}
 
-    shown = await service.workers.read(work)
-    return Answer(
-        {
-            "ids": [concept.id for concept in shown],
-            "parents": [concept.parent if at else None for at, concept in enumerate(shown)],
-            "sizes": [concept.size for concept in shown],
-            "depths": [concept.depth for concept in shown],
-            "children": [len(concept.children) for concept in shown],
-            "labels": [concept.label for concept in shown] if labels else None,
-        }
-    )
+    return Answer(await service.workers.read(work))
 
 
-# -- walking down ----------------------------------------------------------------------------------
+def _labels(index: Index, ids: Sequence[int]) -> list[str]:
+    """In their order; of one that a change has done away with meanwhile, nothing."""
+    try:
+        found = index.labels(ids)
+    except UnknownIdError:
+        found = {concept.id: concept.label for concept in _those(index, ids)}
+    return [found.get(id, "") for id in ids]
 
 
-def _opened(
-    index: Index, root: int | None, depth: int, min_size: int, most: int
-) -> tuple[Concept | None, dict[int, list[Concept]]]:
-    """A concept and, by the id of their parent, the children that are shown: of the largest concepts first."""
-    top = index.concept(root) if root is not None else next(iter(index.concepts(0)), None)
-    shown: dict[int, list[Concept]] = {}
-    if top is None:
-        return top, shown
-    count, waiting = 1, [(-top.size, top.id, top)]
-    while waiting:
-        _, _, at = heappop(waiting)
-        if at.depth - top.depth >= depth or not at.children or count + len(at.children) > most:
-            continue
-        below = [child for child in _those(index, at.children) if child.size >= min_size]
-        shown[at.id] = sorted(below, key=lambda child: (-child.size, child.id))
-        count += len(below)
-        for child in below:
-            heappush(waiting, (-child.size, child.id, child))
-    return top, shown
-
-
-def _in_order(opened: tuple[Concept | None, dict[int, list[Concept]]]) -> Iterator[Concept]:
-    """Each concept before those below it."""
-    top, shown = opened
-    waiting = [] if top is None else [top]
-    while waiting:
-        concept = waiting.pop()
-        yield concept
-        waiting.extend(reversed(shown.get(concept.id, [])))
-
-
-def _those(index: Index, ids: tuple[int, ...]) -> list[Concept]:
+def _those(index: Index, ids: Sequence[int]) -> list[Concept]:
     """Concepts by their ids; one that a change has done away with meanwhile is left out."""
     found = []
     for id in ids:
