@@ -6,8 +6,9 @@ problems    errors as RFC 9457 problem details         answers     values as JSO
 schemas     what is sent and what comes back           guard       what is refused before any route is reached
 envelope    request ids, headers, logs, last errors    metrics     figures for Prometheus
 page        the explorer's files                       routes/     one module a group of routes
+hitlist     the answer to a search, as JSON            bodies      requests, from bytes to a checked model
 app         all of it put together                     wire        heads of requests, bounded
-run         listening, and stopping without loss
+run         listening, and stopping without loss       warming     names, ahead of the first questions
 
 Nothing here knows how a search is done: it imports `index`, `results` and `errors`.
 """

@@ -11,7 +11,7 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Scope
 
-from gossamer.results import Explanation, Hit
+from gossamer.results import Explanation
 from gossamer.server.problems import MEDIA_TYPE, problem_of
 
 
@@ -21,8 +21,8 @@ class Answer(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """The bytes that are sent."""
-        return as_json(content)
+        """The bytes that are sent; those that are JSON already as they are."""
+        return content if isinstance(content, bytes) else as_json(content)
 
 
 def as_json(value: Any) -> bytes:
@@ -41,11 +41,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return value
-
-
-def of_hits(hits: list[Hit]) -> list[Any]:
-    """Hits; explanations among them with their sentences."""
-    return [hit if hit.explanation is None else {**vars(hit), "explanation": of_why(hit.explanation)} for hit in hits]
 
 
 def of_why(why: Explanation) -> dict[str, Any]:

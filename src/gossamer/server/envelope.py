@@ -8,9 +8,9 @@ import re
 import secrets
 import sys
 import time
+from itertools import count
 from typing import Any, Final
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,6 +31,10 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 """On every answer, unless the answer has its own."""
+
+_RAW: Final = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_numbers = count(secrets.randbits(62))
+"""Request ids: no two alike, and different ones after each start. They are no secret."""
 
 
 class Envelope:
@@ -53,10 +57,10 @@ class Envelope:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-ID"] = request_id
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                headers = message["headers"]
+                there = {name for name, _ in headers}
+                headers.append((b"x-request-id", request_id.encode()))
+                headers.extend(header for header in _RAW if header[0] not in there)
             await send(message)
 
         self._metrics.in_flight.inc()
@@ -78,8 +82,10 @@ class Envelope:
 
 def _request_id(scope: Scope) -> str:
     """The caller's own, where it is harmless in a log."""
-    given = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
-    return given if _ID.fullmatch(given) else secrets.token_hex(8)
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _ID.fullmatch(given := value.decode("latin-1")):
+            return str(given)
+    return f"{next(_numbers):016x}"
 
 
 async def answer_problem(request: Request, error: Exception) -> Response:

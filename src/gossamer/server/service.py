@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
 from gossamer.server.catalog import Catalog, Served
+from gossamer.server.hitlist import HitList
 from gossamer.server.keys import Key, Scope
 from gossamer.server.limits import Limits
 from gossamer.server.metrics import Metrics
@@ -24,6 +25,7 @@ class Service:
     limits: Limits
     workers: Workers
     metrics: Metrics
+    hit_list: HitList = field(default_factory=HitList)
 
 
 async def _service(request: Request) -> Service:

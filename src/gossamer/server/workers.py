@@ -46,7 +46,8 @@ class Workers:
     async def _done(self, threads: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
         loop = asyncio.get_running_loop()
         try:
-            return await asyncio.wait_for(loop.run_in_executor(threads, work), self._seconds)
+            async with asyncio.timeout(self._seconds):
+                return await loop.run_in_executor(threads, work)
         except TimeoutError:
             raise Refusal(
                 504, f"this took more than {self._seconds:g} seconds: ask for less, or try again later", "too-slow"

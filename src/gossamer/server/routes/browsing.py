@@ -12,9 +12,10 @@ from gossamer.index import Index
 from gossamer.results import Concept
 from gossamer.server import schemas
 from gossamer.server.answers import Answer
+from gossamer.server.bodies import JsonRoute
 from gossamer.server.service import TheIndex, TheService, needs
 
-router = APIRouter(tags=["concepts"], dependencies=[Depends(needs("read"))])
+router = APIRouter(tags=["concepts"], dependencies=[Depends(needs("read"))], route_class=JsonRoute)
 
 Root = Annotated[int | None, Query(description="The id of a concept to begin with; without one, the root.")]
 Depth = Annotated[int, Query(ge=0, le=1000, description="Levels below it.")]

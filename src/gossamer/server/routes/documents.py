@@ -10,11 +10,12 @@ from gossamer.errors import InputError
 from gossamer.index import Index
 from gossamer.server import schemas
 from gossamer.server.answers import Answer
+from gossamer.server.bodies import JsonRoute
 from gossamer.server.limits import Limits
 from gossamer.server.service import TheIndex, TheService, needs
 
-reading = APIRouter(tags=["documents"], dependencies=[Depends(needs("read"))])
-writing = APIRouter(tags=["documents"], dependencies=[Depends(needs("write"))])
+reading = APIRouter(tags=["documents"], dependencies=[Depends(needs("read"))], route_class=JsonRoute)
+writing = APIRouter(tags=["documents"], dependencies=[Depends(needs("write"))], route_class=JsonRoute)
 
 _T = TypeVar("_T")
 

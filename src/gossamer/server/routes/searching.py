@@ -8,10 +8,11 @@ from fastapi import APIRouter, Depends, Response
 
 from gossamer.results import Hits
 from gossamer.server import schemas
-from gossamer.server.answers import Answer, of_hits, of_why
+from gossamer.server.answers import Answer, of_why
+from gossamer.server.bodies import JsonRoute
 from gossamer.server.service import TheIndex, TheService, needs
 
-router = APIRouter(tags=["search"], dependencies=[Depends(needs("read"))])
+router = APIRouter(tags=["search"], dependencies=[Depends(needs("read"))], route_class=JsonRoute)
 
 
 @router.post("/search", response_model=schemas.SearchAnswer)
@@ -40,7 +41,7 @@ async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheSer
     hits, seconds = await (workers.read if asked.explain or asked.min_confidence else workers.search)(work)
     service.metrics.search_seconds.labels(served.name).observe(seconds)
     service.metrics.visited.labels(served.name).observe(hits.visited)
-    return Answer({"hits": of_hits(hits), "seconds": seconds, "visited": hits.visited})
+    return Answer(service.hit_list.as_json(hits, seconds))
 
 
 @router.post("/explain", response_model=schemas.ExplanationAnswer)
