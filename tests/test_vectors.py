@@ -188,6 +188,32 @@ def test_a_query_changes_nothing(tmp_path: Path) -> None:
     assert {name: array.tobytes() for name, array in index.to_bundle().arrays.items()} == before
 
 
+@pytest.mark.parametrize("n", [5, 1200])
+def test_the_nearest_are_what_a_search_finds_with_their_cosines(n: int) -> None:
+    rng = np.random.default_rng(7)
+    E = rng.normal(size=(n, 8)).astype(np.float32)
+    index = VectorIndex(dim=8)
+    ids = index.add(E, [f"d{at}" for at in range(n)])
+    assert (index.whitener is not None) == (n == 1200)
+    some, top = ids[::3], index.tree.root
+    child = index.tree.node(top).child_nodes[0].id
+    for restricted in ({}, {"allowed": some}, {"within": child}, {"recall": 1.0}):
+        found = index.nearest(E[0], 20, **restricted)
+        same = index.search(E[0], 20, **restricted)
+        assert sorted(found.ids[0].tolist(), key=str) == sorted(same.ids[0].tolist(), key=str)
+        assert found.visited.tolist() == same.visited.tolist()
+        real = [id for id in found.ids[0].tolist() if id != -1]
+        np.testing.assert_allclose(found.scores[0, : len(real)], index.similarity(E[0], real), atol=1e-12)
+        assert np.isnan(found.scores[0, len(real) :]).all()
+    assert index.paths(some) == [index.path(id) for id in some]
+    assert index.path("d0") == index.tree.path(0)
+    assert VectorIndex(dim=2).nearest([1, 0], 2).ids.tolist() == [[-1, -1]]
+    with pytest.raises(DimensionError, match="nearest takes one query, got 2"):
+        index.nearest(E[:2])
+    with pytest.raises(UnknownIdError, match="'lost'"):
+        index.paths(["d0", "lost"])
+
+
 def test_k_above_the_corpus_and_single_vectors() -> None:
     index = VectorIndex(3)
     index.add([[1, 2, 3]])

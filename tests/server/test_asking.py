@@ -75,6 +75,7 @@ def test_find_concepts_by_get_and_by_post_agree(service: Running) -> None:
 def test_topics(client: Client, index: Index, service: Running) -> None:
     assert client.topics(4) == index.topics(4)
     assert client.topics(levels=[2, 6]) == index.topics(levels=[2, 6])
+    assert client.topics(4, assignments=False) == index.topics(4, assignments=False)
     small = service.http.get("/v1/topics", params={"n": 4, "assignments": "false"}).json()["levels"][0]
     assert small["assignments"] == {}
     assert [each["id"] for each in small["concepts"]] == [each.id for each in index.topics(4).concepts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from bag import encode
 from gossamer import Index
 from gossamer.errors import CorruptError
-from gossamer.server.envelope import JsonLines
+from gossamer.server.envelope import JsonLines, log_to_stderr
 from gossamer.server.page import POLICY, read_files
 from server.running import Running, problem, running, small_index, until
 
@@ -130,6 +131,39 @@ def test_request_ids(service: Running) -> None:
     for bad in ("a b", "x" * 65, '"}\\n', "ü"):
         answer = service.http.get("/healthz", headers={b"x-request-id": bad.encode()})
         assert len(answer.headers["x-request-id"]) == 16
+
+
+def test_no_two_requests_have_one_id(service: Running) -> None:
+    found = [service.http.get("/healthz").headers["x-request-id"] for _ in range(20)]
+    assert len(set(found)) == 20
+    assert all(len(id) == 16 and int(id, 16) for id in found)
+
+
+def test_an_answer_keeps_headers_of_its_own(service: Running) -> None:
+    assert service.http.get("/").headers.get_list("content-security-policy") == [POLICY]
+
+
+def test_the_log_goes_to_what_standard_error_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that was there when logging began may be closed by the time of the next line."""
+    log = logging.getLogger("gossamer.server")
+    before = [
+        (each, each.handlers[:], each.level, each.propagate) for each in (log, logging.getLogger("uvicorn.error"))
+    ]
+    first, second = io.StringIO(), io.StringIO()
+    try:
+        monkeypatch.setattr("sys.stderr", first)
+        log_to_stderr()
+        log.info("one")
+        monkeypatch.setattr("sys.stderr", second)
+        assert json.loads(first.getvalue())["event"] == "one"
+        first.close()
+        log.info("two")
+        assert json.loads(second.getvalue())["event"] == "two"
+    finally:
+        for logger, handlers, level, propagate in before:
+            logger.handlers[:] = handlers
+            logger.setLevel(level)
+            logger.propagate = propagate
 
 
 def test_logs_tell_no_texts(own: Running, caplog: pytest.LogCaptureFixture) -> None:

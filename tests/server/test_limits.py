@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import threading
 import time
@@ -69,6 +70,17 @@ def test_answers_are_bounded_too(strict: Running) -> None:
     problem(strict.http.get("/v1/topics", params={"n": 16}), 422)
 
 
+def test_a_k_that_nobody_gave_is_no_error() -> None:
+    with running({"main": small_index(60)}, limits=Limits(k=4)) as few:
+        assert len(few.http.post("/v1/search", json={"query": "sun"}).json()["hits"]) == 4
+        assert few.http.post("/v1/explain", json={"query": "sun", "id": "d1"}).json()["k"] == 4
+        assert 1 <= len(few.http.post("/v1/concepts/find", json={"query": "sun"}).json()["matches"]) <= 4
+        assert 1 <= len(few.http.get("/v1/concepts/find", params={"query": "sun"}).json()["matches"]) <= 4
+        for given in (few.http.post("/v1/search", json={"query": "sun", "k": 10}),
+                      few.http.get("/v1/concepts/find", params={"query": "sun", "k": 10})):  # fmt: skip
+            assert "k may be at most 4 on this server, got 10" in problem(given, 422)["detail"]
+
+
 def test_limits_are_above_zero() -> None:
     with pytest.raises(ParameterError, match="the limit 'k' must be above 0, got 0"):
         Limits(k=0)
@@ -125,6 +137,20 @@ def test_too_many_from_all() -> None:
         assert refused.headers["retry-after"] == "1"
         slow.leave.set()
         assert [each.result().status_code for each in asked] == [200, 200]
+
+
+def test_long_reads_hold_up_no_search() -> None:
+    """Nor do searches that explain themselves: all threads of the long ones are taken, and a search is answered."""
+    index, slow = slow_index()
+    readers = min(8, (os.cpu_count() or 1) + 2)
+    with running({"main": index}) as found, ThreadPoolExecutor(readers) as pool:
+        asked = [pool.submit(found.http.post, "/v1/novelty", json={"query": "slow"}) for _ in range(readers - 1)]
+        asked.append(pool.submit(found.http.post, "/v1/search", json={"query": "slow", "explain": True}))
+        for _ in asked:
+            assert slow.waiting.acquire(timeout=10)
+        assert found.http.post("/v1/search", json={"query": "sun"}, timeout=10).status_code == 200
+        slow.leave.set()
+        assert [each.result().status_code for each in asked] == [200] * readers
 
 
 def test_a_read_that_takes_too_long() -> None:

@@ -9,7 +9,7 @@ import secrets
 import sys
 import time
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -138,9 +138,20 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
+class _ToStderr(logging.StreamHandler[TextIO]):
+    """To what standard error is when there is something to say: what it was before may be closed by then."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]
+        return sys.stderr
+
+
 def log_to_stderr(level: int = logging.INFO) -> None:
     """Have the server's log lines on standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _ToStderr()
     handler.setFormatter(JsonLines())
     for logger, least in ((_log, level), (logging.getLogger("uvicorn.error"), logging.WARNING)):
         logger.handlers[:] = [handler]

@@ -34,9 +34,9 @@ class Limits:
             if not value > 0:
                 raise ParameterError(f"the limit {field.name!r} must be above 0, got {value}")
 
-    def check_k(self, k: int) -> int:
-        """`k` if it is allowed."""
-        return self._check(k, self.k, "k", "ask for less")
+    def check_k(self, k: int, *, given: bool = True) -> int:
+        """`k` if it is allowed; one that nobody gave is made so."""
+        return self._check(k, self.k, "k", "ask for less") if given else min(k, self.k)
 
     def check_batch(self, count: int, what: str = "documents") -> int:
         """The size of a request's list if it is allowed."""

@@ -40,6 +40,10 @@ class Asking(_Request):
     query: Query = None
     vector: Vector = None
 
+    def has(self, field: str) -> bool:
+        """Whether a field was in the request, be it with the value it has without."""
+        return field in self.model_fields_set
+
 
 class SearchRequest(Asking):
     """A search."""

@@ -1,8 +1,8 @@
 """Where the work is done: reads side by side in threads, the writes of an index one after the other.
 
-Searches have threads of their own, as many as cores: they are short, and what is Python in them takes turns anyway, so
-that more threads would only change places more often. All other reads may be long and share others: a few of those
-hold up no search.
+Searches have threads of their own, as many as there are cores, and two at least: they are short, and what is Python in
+them takes turns anyway, so that more threads would only change places more often. All other reads may be long, and
+share other threads: a few of those hold up no search.
 
 A read that takes too long is answered with 504. A write is different, because its answer must be true: while it waits
 in line it can still be taken out, and is then refused with nothing done; once it has begun it is waited for.
@@ -31,7 +31,7 @@ class Workers:
     def __init__(self, seconds: float, readers: int | None = None, searchers: int | None = None) -> None:
         self._seconds = seconds
         cores = os.cpu_count() or 1
-        self._searchers = ThreadPoolExecutor(searchers or min(8, cores), "gossamer-searcher")
+        self._searchers = ThreadPoolExecutor(searchers or min(8, max(2, cores)), "gossamer-searcher")
         self._readers = ThreadPoolExecutor(readers or min(8, cores + 2), "gossamer-reader")
         self.draining = False
 

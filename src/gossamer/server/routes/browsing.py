@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from gossamer.errors import ParameterError, UnknownIdError
 from gossamer.index import Index
@@ -35,18 +35,19 @@ async def concepts(served: TheIndex, service: TheService, depth: Depth = 2, root
 
 @router.get("/concepts/find", response_model=schemas.ConceptMatches)
 async def find_concepts(
-    served: TheIndex, service: TheService, query: Words, k: Annotated[int, Query(ge=1)] = 10
+    request: Request, served: TheIndex, service: TheService, query: Words, k: Annotated[int, Query(ge=1)] = 10
 ) -> Response:
     """The concepts that a query fits, each at the level of generality that fits it best."""
-    return await find_concepts_by(schemas.FindConceptsRequest(query=query, k=k), served, service)
+    given = {"query": query, "k": k} if "k" in request.query_params else {"query": query}
+    return await find_concepts_by(schemas.FindConceptsRequest.model_validate(given), served, service)
 
 
 @router.post("/concepts/find", response_model=schemas.ConceptMatches)
 async def find_concepts_by(asked: schemas.FindConceptsRequest, served: TheIndex, service: TheService) -> Response:
     """The same for a query that is long, or a vector."""
-    service.limits.check_k(asked.k)
+    k = service.limits.check_k(asked.k, given=asked.has("k"))
     service.limits.check_text(asked.query)
-    found = await service.workers.read(lambda: served.index.find_concepts(asked.query, asked.k, vector=asked.vector))
+    found = await service.workers.read(lambda: served.index.find_concepts(asked.query, k, vector=asked.vector))
     return Answer({"matches": found})
 
 

@@ -18,14 +18,14 @@ router = APIRouter(tags=["search"], dependencies=[Depends(needs("read"))], route
 @router.post("/search", response_model=schemas.SearchAnswer)
 async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheService) -> Response:
     """The k best documents for a query or a vector, best first, each with its path of concepts."""
-    service.limits.check_k(asked.k)
+    k = service.limits.check_k(asked.k, given=asked.has("k"))
     service.limits.check_text(asked.query)
 
     def work() -> tuple[Hits, float]:
         start = time.perf_counter()
         hits = served.index.search(
             asked.query,
-            asked.k,
+            k,
             where=asked.where,
             within=asked.within,
             hybrid=asked.hybrid,
@@ -47,10 +47,10 @@ async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheSer
 @router.post("/explain", response_model=schemas.ExplanationAnswer)
 async def explain(asked: schemas.ExplainRequest, served: TheIndex, service: TheService) -> Response:
     """Why a document, any document, scores as it does: level by level, and against which rival."""
-    service.limits.check_k(asked.k)
+    k = service.limits.check_k(asked.k, given=asked.has("k"))
     service.limits.check_text(asked.query)
     why = await service.workers.read(
-        lambda: served.index.explain(asked.query, asked.id, k=asked.k, hybrid=asked.hybrid, vector=asked.vector)
+        lambda: served.index.explain(asked.query, asked.id, k=k, hybrid=asked.hybrid, vector=asked.vector)
     )
     return Answer(of_why(why))
 

@@ -1,0 +1,193 @@
+"""Concepts are kept as long as they hold: after any change they are what they would be if made anew."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bag import encode, sentence
+from gossamer import Index
+from gossamer.errors import DtypeError, ParameterError, UnknownIdError
+from gossamer.explain import concepts as module
+from gossamer.explain.basic import basic_level
+from gossamer.explain.ways import paths_to
+from gossamer.results import Concept, Outline
+
+
+def _as_made_anew(index: Index) -> list[Concept]:
+    """All concepts, none of them kept; names are."""
+    index._concepts._made = {}
+    return index.concepts(None)
+
+
+def _changed(index: Index, rng: random.Random) -> None:
+    ids = index.ids()
+    what = rng.randrange(5)
+    if what == 0 and len(ids) > 8:
+        index.delete(rng.sample(ids, rng.randint(1, 4)))
+    elif what == 1:
+        index.add(index.get(rng.choice(ids)).text, f"copy-{rng.random()}")  # an exact duplicate joins its leaf
+    elif what == 2:
+        index.add(sentence(rng), rng.choice(ids))  # replaces
+    else:
+        index.add([sentence(rng) for _ in range(rng.randint(1, 6))])
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_what_is_kept_is_what_would_be_made(seed: int) -> None:
+    rng = random.Random(seed)
+    with Index(encode) as index:
+        index.add([sentence(rng) for _ in range(40)])
+        index.concepts(None)
+        for _ in range(6):
+            _changed(index, rng)
+            hits = index.search(sentence(rng))
+            kept = index.concepts(None)
+            anew = _as_made_anew(index)
+            assert kept == anew
+            by_id = {concept.id: concept for concept in anew}
+            for hit in hits:
+                assert [replace(step, basic=False) for step in hit.path] == [by_id[step.id] for step in hit.path]
+
+
+def test_what_is_kept_holds_after_a_refinement() -> None:
+    rng = random.Random(1)
+    with Index(encode) as index:
+        index.add([sentence(rng) for _ in range(300)])
+        index.concepts(None)
+        assert index._vectors is not None
+        index._vectors.refine()
+        assert index.concepts(None) == _as_made_anew(index)
+
+
+def test_nothing_is_kept_of_another_tree() -> None:
+    """Grown by as many changes, with the same numbers for its nodes, over other texts."""
+    rng = random.Random(1)
+    with Index(encode) as index:
+        index.add([sentence(rng) for _ in range(40)], [f"d{at}" for at in range(40)])
+        before = index.concepts(None)
+        index.add([sentence(rng) for _ in range(20)], [f"d{at}" for at in range(20)])
+        index.refit()
+        after = index.concepts(None)
+        assert after == _as_made_anew(index)
+        assert after != before
+
+
+def test_a_change_leaves_what_is_elsewhere() -> None:
+    rng = random.Random(2)
+    with Index(encode) as index:
+        index.add([sentence(rng) for _ in range(400)])
+        before = {concept.id: concept for concept in index.concepts(None)}
+        index.add(sentence(rng))
+        after = index.concepts(None)
+        same = sum(before.get(concept.id) is concept for concept in after)
+        assert same > 0.8 * len(after)
+        assert after[0] is not before[after[0].id]
+
+
+def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST", 50)
+    rng = random.Random(3)
+    with Index(encode) as index:
+        index.add([sentence(rng) for _ in range(120)])
+        listed = index.concepts(None)
+        assert len(listed) > 120
+        made = index._concepts._made
+        assert list(made) == [concept.id for concept in listed[-50:]]
+        assert index.concept(listed[-1].id) is listed[-1]
+        assert list(made)[-1] != listed[-1].id  # the concepts above it had gone, and are new now
+        assert len(made) == 50
+
+
+def test_the_basic_level_of_weights() -> None:
+    least = float("-inf")
+    assert basic_level([5.0, 1.0, 3.0, 3.0, least]) == 2  # never the root; the first of equals
+    assert basic_level([5.0, -2.0, least]) == 1
+    assert basic_level([5.0, least]) is None
+    assert basic_level([least]) is None
+
+
+# -- labels of some, and the tree without words ----------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def grown() -> Index:
+    rng = random.Random(4)
+    index = Index(encode)
+    index.add([sentence(rng) for _ in range(200)], [f"d{at}" for at in range(200)])
+    return index
+
+
+def test_labels_of_some_concepts(grown: Index) -> None:
+    every = {concept.id: concept.label for concept in grown.concepts(None)}
+    some = list(every)[3::7]
+    grown._concepts.clear()
+    assert grown.labels(some) == {id: every[id] for id in some}
+    assert grown.labels(iter(every)) == every
+    assert grown.labels([]) == {}
+    assert grown.labels() == {id: label for id, label in every.items() if grown.concept(id).children}
+    with pytest.raises(UnknownIdError, match="999999"):
+        grown.labels([some[0], 999_999])
+    with pytest.raises(DtypeError, match="whole number"):
+        grown.labels(["root"])  # type: ignore[list-item]
+    with Index(encode) as empty:
+        assert empty.labels() == {}
+        with pytest.raises(UnknownIdError, match="the index is empty"):
+            empty.labels([1])
+
+
+def test_an_outline_is_the_tree(grown: Index) -> None:
+    every = {concept.id: concept for concept in grown.concepts(None)}
+    found = grown.outline()
+    assert set(found.ids) == set(every)
+    assert len(found) == len(every)
+    assert list(found.parents) == [every[id].parent for id in found.ids]
+    assert list(found.sizes) == [every[id].size for id in found.ids]
+    assert list(found.depths) == [every[id].depth for id in found.ids]
+    assert list(found.children) == [len(every[id].children) for id in found.ids]
+    assert list(found.ids) == [concept.id for concept in grown.concepts(None)]
+
+
+def test_a_part_of_an_outline(grown: Index) -> None:
+    top = grown.concepts(1)[1]
+    below = grown.outline(top.id)
+    assert below.ids[0] == top.id
+    assert below.parents[0] is None
+    assert below.depths[0] == 1
+    assert len(below) == sum(top.id in concept.path for concept in grown.concepts(None))
+    assert grown.outline(top.id, depth=0).ids == (top.id,)
+    assert max(grown.outline(depth=2).depths) == 2
+    assert min(grown.outline(min_size=5).sizes) >= 5
+    for one, two in pairwise(len(grown.outline(most=most)) for most in range(1, 60)):
+        assert one <= two < 60
+    with pytest.raises(UnknownIdError, match="999999"):
+        grown.outline(999_999)
+    with Index(encode) as empty:
+        assert empty.outline() == Outline((), (), (), (), ())
+
+
+@pytest.mark.parametrize("bad", [{"depth": -1}, {"depth": True}, {"min_size": 0}, {"most": 0}])
+def test_an_outline_of_nothing_is_refused(grown: Index, bad: dict[str, int]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(bad))):
+        grown.outline(**bad)
+
+
+def test_paths_are_those_of_the_tree(grown: Index) -> None:
+    assert grown._vectors is not None
+    tree = grown._vectors.tree
+    leaves = [tree.leaf(document) for document in range(200)]
+    assert paths_to(tree.arrays, [*leaves, leaves[0]]) == [tree.path(document) for document in [*range(200), 0]]
+    assert paths_to(tree.arrays, [tree.root]) == [(tree.root,)]
+
+
+def test_topics_without_assignments(grown: Index) -> None:
+    whole, lean = grown.topics(5), grown.topics(5, assignments=False)
+    assert len(whole.assignments) == 200
+    assert lean == replace(whole, assignments={})
+    assert grown.topics(levels=[3, 6], assignments=False)[1].assignments == {}

@@ -1,0 +1,152 @@
+"""Bodies read in one go, and answers kept as JSON: quicker, and the same to the byte."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import orjson
+import pytest
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from httpx import ASGITransport, AsyncClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.responses import Response
+
+from gossamer import Index
+from gossamer.results import Hits
+from gossamer.server import hitlist, schemas
+from gossamer.server.answers import as_json
+from gossamer.server.bodies import JsonRoute
+from gossamer.server.hitlist import HitList
+from server.running import Running
+
+# -- requests --------------------------------------------------------------------------------------
+
+
+def _app() -> FastAPI:
+    """The same route twice: /quick reads in one go, /usual as FastAPI does."""
+    app = FastAPI()
+    quick, usual = APIRouter(route_class=JsonRoute), APIRouter()
+
+    async def echo(asked: schemas.SearchRequest) -> Response:
+        return Response(repr((asked, sorted(asked.model_fields_set))))
+
+    quick.post("/quick")(echo)
+    usual.post("/usual")(echo)
+    app.include_router(quick)
+    app.include_router(usual)
+
+    @app.exception_handler(RequestValidationError)
+    async def told(request: Request, error: RequestValidationError) -> Response:
+        return Response(repr(error.errors()), 422)
+
+    return app
+
+
+APP = _app()
+
+
+def _both(body: bytes) -> list[tuple[int, str]]:
+    async def ask() -> list[tuple[int, str]]:
+        headers = {"content-type": "application/json"}
+        async with AsyncClient(transport=ASGITransport(APP), base_url="http://test") as http:
+            answers = [await http.post(path, content=body, headers=headers) for path in ("/quick", "/usual")]
+        return [(answer.status_code, answer.text) for answer in answers]
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"vector": [0.1, -2, 3e-5, 1E4, 0.30000000000000004, 5e-324, 1.7976931348623157e308], "k": 3}',
+        b'{"vector": [NaN, Infinity, -Infinity]}',
+        b'{"vector": [1e999]}',
+        b'{"vector": [1, "2"]}',
+        b'{"vector": [123456789012345678901234567890]}',
+        b'{"vector": []}',
+        b'{"query": "sun", "k": 123456789012345678901234567890}',
+        b'{"query": "sun", "k": 3.0}',
+        b'{"query": "sun", "k": true}',
+        b'{"query": "sun", "hybrid": 1}',
+        b'{"query": "sun", "hybrid": 0.5}',
+        b'{"query": "sun", "where": {"big": 123456789012345678901234567890, "deep": [{"a": null}], "f": 1.0}}',
+        b'{"query": "sun", "query": "moon"}',
+        b'{"query": "\\ud800"}',
+        b'{"query": "\\u0000\\ud83d\\ude00"}',
+        '{"query": "sun"}'.encode("utf-16"),
+        b'\xef\xbb\xbf{"query": "sun"}',
+        b'{"query": "\xff"}',
+        b'{"query": "sun", "other": 1, "k": "x"}',
+        b"[]",
+        b"null",
+        b'"sun"',
+        b"{",
+        b'{"query": "sun"} x',
+        b"",
+    ],
+)
+def test_both_ways_say_the_same(body: bytes) -> None:
+    quick, usual = _both(body)
+    assert quick == usual
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+_FIELDS = st.sampled_from(
+    ["query", "vector", "k", "where", "within", "hybrid", "recall", "explain", "min_confidence", "x"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(_FIELDS, _VALUES | st.lists(st.floats(), max_size=5), max_size=4))
+def test_both_ways_say_the_same_of_anything(body: dict[str, Any]) -> None:
+    quick, usual = _both(json.dumps(body).encode())
+    assert quick == usual
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def _plainly(hits: Hits, seconds: float) -> bytes:
+    return as_json({"hits": list(hits), "seconds": seconds, "visited": hits.visited})
+
+
+def test_an_answer_is_the_same_to_the_byte(index: Index) -> None:
+    written = HitList()
+    for query in ("sun moon", "iron", "sun moon"):
+        hits = index.search(query, 7)
+        assert written.as_json(hits, 0.25) == _plainly(hits, 0.25)
+    assert written.as_json(Hits(), 0.0) == b'{"hits":[],"seconds":0.0,"visited":0}'
+
+
+def test_explanations_come_with_sentences(service: Running, index: Index) -> None:
+    (hit,) = service.http.post("/v1/search", json={"query": "sun", "k": 1, "explain": True}).json()["hits"]
+    (own,) = index.search("sun", 1, explain=True)
+    assert own.explanation is not None
+    assert hit["explanation"]["text"] == " ".join(own.explanation.sentences)
+    assert hit["path"] == orjson.loads(as_json(own.path))
+
+
+def test_numbers_that_json_has_and_orjson_has_not(own: Running) -> None:
+    own.http.post("/v1/documents", content=b'{"id": "big", "text": "iron iron", "metadata": {"n": %d}}' % 10**30,
+                  headers={"content-type": "application/json"})  # fmt: skip
+    (hit,) = own.http.post("/v1/search", json={"query": "iron iron", "k": 1}).json()["hits"]
+    assert hit["metadata"] == {"n": 10**30}
+    assert hit["path"][0]["label"]
+
+
+def test_few_are_kept(monkeypatch: pytest.MonkeyPatch, index: Index) -> None:
+    monkeypatch.setattr(hitlist, "_MOST", 5)
+    written = HitList()
+    for query in ("sun moon", "iron", "bear"):
+        hits = index.search(query, 7)
+        assert written.as_json(hits, 0.25) == _plainly(hits, 0.25)
+    assert len(written._kept) == 5
+    assert hits[-1].path[-1] is next(reversed(written._kept.values()))[0]
