@@ -15,7 +15,7 @@ from bag import encode
 from explain.corpus import THEMES, document, documents
 from gossamer import Index
 from gossamer.errors import ParameterError
-from gossamer.explain.basic import basic_level, weight
+from gossamer.explain.basic import basic_level, weights
 from gossamer.explain.matching import matching
 from gossamer.explain.novelty import Usual
 from gossamer.rank.density import log_p
@@ -98,13 +98,13 @@ def test_the_basic_level_is_neither_root_nor_leaf(grown: Index) -> None:
         assert basic.children
         assert basic.parent is not None
         t = vectors.tree.arrays
-        at = basic_level([weight(t, step.id, hit.path[0].id) for step in hit.path])
+        at = basic_level(weights(t, [step.id for step in hit.path], hit.path[0].id))
         assert at is not None
         assert hit.path[at].id == basic.id
         assert 4 <= basic.size <= 600
     leaf = vectors.tree.leaf(0)
     root = vectors.tree.root
-    assert basic_level([weight(vectors.tree.arrays, node, root) for node in (root, leaf)]) is None
+    assert basic_level(weights(vectors.tree.arrays, [root, leaf], root)) is None
 
 
 def test_utility_and_spread(grown: Index) -> None:

@@ -14,12 +14,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from gossamer.tree.arrays import TreeArrays
 
 
-def weight(t: TreeArrays, node: int, root: int) -> float:
-    """How good a basic level a node below the root would be, √n · [H(root) − H(c)]; minus infinity for a leaf."""
-    return math.sqrt(t.size[node]) * float(t.h[root] - t.h[node]) if t.n_children[node] else -math.inf
+def weights(t: TreeArrays, nodes: Sequence[int], root: int) -> list[float]:
+    """How good a basic level each node below the root would be, √n · [H(root) − H(c)]; minus infinity for a leaf."""
+    listed = list(nodes)
+    found = np.sqrt(t.size[listed]) * (t.h[root] - t.h[listed])
+    found[t.n_children[listed] == 0] = -np.inf
+    each: list[float] = found.tolist()
+    return each
 
 
 def basic_level(weights: Sequence[float]) -> int | None:

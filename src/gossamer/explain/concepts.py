@@ -8,17 +8,17 @@ from threading import Lock
 from typing import Final
 from weakref import ReferenceType, ref
 
-from gossamer.explain.basic import basic_level, weight
-from gossamer.explain.making import Basis, Made, basis_of, concept_of, leaf_label
-from gossamer.explain.names import Labeller, Names
-from gossamer.explain.passages import Passage, Texts
+from gossamer.explain.basic import basic_level, weights
+from gossamer.explain.making import Basis, Made, basis_of, concept_of, exemplar_of, leaf_label
+from gossamer.explain.names import Labeller, Name, Names
+from gossamer.explain.passages import Texts
 from gossamer.explain.ways import inner_nodes, inner_of
-from gossamer.results import Concept
-from gossamer.tree.arrays import Meta
+from gossamer.results import Concept, Exemplar
+from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.cobweb import CobwebTree
 
 _MOST: Final = 1 << 15
-"""Concepts kept at hand, the newest: about 100 megabytes, and all there are of 20,000 documents."""
+"""Concepts kept at hand, the newest: about 50 megabytes, and all there are of 20,000 documents."""
 
 
 class Concepts:
@@ -58,7 +58,7 @@ class Concepts:
             return {node: name.label for node, name in names.items()}
         leaves = [path[-1] for path in listed if path[-1] not in names]
         shown = texts(tree.arrays.first_document[leaves].tolist())
-        called = dict(zip(leaves, map(leaf_label, shown), strict=True))
+        called = {leaf: leaf_label(exemplar_of(passage)) for leaf, passage in zip(leaves, shown, strict=True)}
         return {path[-1]: called.get(path[-1]) or names[path[-1]].label for path in listed}
 
     def _at_hand(self, tree: CobwebTree, texts: Texts, paths: list[tuple[int, ...]]) -> dict[int, Made]:
@@ -76,30 +76,58 @@ class Concepts:
         """The same, where some have to be made, or made anew because they changed."""
         if self._tree is None or self._tree() is not tree:
             self._made, self._tree = {}, ref(tree)
-        made = self._made
-        ways = {path[at]: path[: at + 1] for path in paths for at in range(len(path))}
+        made, t = self._made, tree.arrays
+        ways = _ways(paths)
         old = {node: way for node, way in ways.items() if node not in made or made[node].seen != now}
-        names = self._names.find(tree, texts, inner_of(tree.arrays, paths)) if old else {}
-        bases = {node: basis_of(tree.arrays, way, names.get(node)) for node, way in old.items()}
-        self._renew(tree, texts, {node: basis for node, basis in bases.items() if not self._holds(node, basis)})
-        for node in old:
-            made[node].weight = weight(tree.arrays, node, tree.root)
+        names = self._names.find(tree, texts, inner_of(t, paths)) if old else {}
+        self._renew(tree, texts, self._changed(t, old, names))
+        for node, weight in zip(old, weights(t, list(old), tree.root), strict=True):
+            made[node].weight = weight
             made[node].seen = now  # last, for others may be looking
         found = {node: made[node] for node in ways}
         while len(made) > _MOST:
             del made[next(iter(made))]
         return found
 
-    def _holds(self, node: int, basis: Basis) -> bool:
-        return node in self._made and self._made[node].basis == basis
+    def _changed(self, t: TreeArrays, ways: dict[int, tuple[int, ...]], names: dict[int, Name]) -> dict[int, Basis]:
+        """The nodes that have to be made, and of what."""
+        found = {}
+        for node, way in ways.items():
+            made, name = self._made.get(node), names.get(node)
+            if made is not None and made.is_called(name) and _untouched(t, way, made):
+                continue
+            basis = basis_of(t, way, name)
+            if made is None or made.basis != basis:
+                found[node] = basis
+        return found
 
     def _renew(self, tree: CobwebTree, texts: Texts, bases: dict[int, Basis]) -> None:
-        wanted = list(dict.fromkeys(document for basis in bases.values() for document in basis.documents))
-        passages: dict[int, Passage] = dict(zip(wanted, texts(wanted), strict=True)) if wanted else {}
+        # The shortened texts of those made before serve again: most that change are large, and keep their exemplars.
+        shown: dict[int, Exemplar] = {}
+        for node in bases:
+            if before := self._made.pop(node, None):  # so that it counts as new
+                shown.update(zip(before.basis.documents, before.concept.exemplars, strict=True))
+        missing = [document for basis in bases.values() for document in basis.documents if document not in shown]
+        wanted = list(dict.fromkeys(missing))
+        shown.update(zip(wanted, map(exemplar_of, texts(wanted) if wanted else ()), strict=True))
         for node, basis in bases.items():
-            self._made.pop(node, None)  # so that it counts as new
-            shown = [passages[document] for document in basis.documents]
-            self._made[node] = Made(basis, concept_of(tree.arrays, basis, shown))
+            concept = concept_of(tree.arrays, basis, [shown[document] for document in basis.documents])
+            self._made[node] = Made(basis, concept)
+
+
+def _ways(paths: Iterable[tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    """The path to every node of paths from the root."""
+    ways: dict[int, tuple[int, ...]] = {}
+    for path in paths:
+        for steps, node in enumerate(path, 1):
+            if node not in ways:
+                ways[node] = path[:steps]
+    return ways
+
+
+def _untouched(t: TreeArrays, way: tuple[int, ...], made: Made) -> bool:
+    """Whether nothing changed at a node or its parent: what changes below a node changes its parent's moments too."""
+    return len(way) > 1 and made.basis.path == way and int(t.changed[t.row[way[-2]]]) <= made.seen
 
 
 def _marked(path: Sequence[Made]) -> tuple[Concept, ...]:

@@ -45,6 +45,13 @@ class Made:
     seen: int = NONE
     """The state of the tree at which all of this was found to hold."""
 
+    def is_called(self, name: Name | None) -> bool:
+        """Whether its name, where it has one, says the same."""
+        basis = self.basis
+        if name is None:
+            return basis.label is None
+        return (basis.label, basis.documents, basis.terms) == (name.label, name.exemplars, name.terms)
+
     @cached_property
     def as_basic(self) -> Concept:
         """The concept, marked as the basic level of a path."""
@@ -67,8 +74,8 @@ def basis_of(t: TreeArrays, path: tuple[int, ...], name: Name | None) -> Basis:
     )
 
 
-def concept_of(t: TreeArrays, basis: Basis, shown: Sequence[Passage]) -> Concept:
-    """The concept; `shown` are the passages of its exemplars."""
+def concept_of(t: TreeArrays, basis: Basis, shown: Sequence[Exemplar]) -> Concept:
+    """The concept; `shown` are its exemplars."""
     node, inner = basis.path[-1], basis.label is not None
     return Concept(
         id=node,
@@ -78,13 +85,18 @@ def concept_of(t: TreeArrays, basis: Basis, shown: Sequence[Passage]) -> Concept
         parent=basis.path[-2] if len(basis.path) > 1 else None,
         children=basis.children,
         terms=basis.terms,
-        exemplars=tuple(Exemplar(passage.id, beginning(passage.text, SHOWN)) for passage in shown),
+        exemplars=tuple(shown),
         spread=float(np.sqrt(t.m2[t.row[node]].sum() / basis.size)) if inner else 0.0,
         utility=0.0 if basis.around is None else basis.size / basis.around[0] * (basis.around[1] - basis.h),
         path=basis.path,
     )
 
 
-def leaf_label(passage: Passage) -> str:
+def exemplar_of(passage: Passage) -> Exemplar:
+    """A passage on one line, shortened."""
+    return Exemplar(passage.id, beginning(passage.text, SHOWN))
+
+
+def leaf_label(shown: Exemplar) -> str:
     """What a leaf is called: the beginning of its text, or where that is empty its id."""
-    return beginning(passage.text, SNIPPET) or passage.id
+    return beginning(shown.text, SNIPPET) or shown.id

@@ -14,7 +14,7 @@ from gossamer.results import Concept, Hit, Hits
 from gossamer.server.answers import as_json, of_why
 
 _MOST: Final = 1 << 14
-"""Concepts kept, the newest: some 20 megabytes, beside the concepts themselves."""
+"""Concepts kept, the newest: 10 to 20 megabytes, beside the concepts themselves."""
 
 
 class HitList:
@@ -34,7 +34,8 @@ class HitList:
     def _written(self, concept: Concept) -> orjson.Fragment:
         found = self._kept.get(id(concept))
         if found is None:
-            found = self._kept[id(concept)] = concept, orjson.Fragment(as_json(concept))
+            # A copy, for what orjson returns has room for much more behind it.
+            found = self._kept[id(concept)] = concept, orjson.Fragment(bytes(memoryview(as_json(concept))))
             if len(self._kept) > _MOST:
                 del self._kept[next(iter(self._kept))]
         return found[1]
