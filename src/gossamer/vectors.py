@@ -115,7 +115,8 @@ class VectorIndex:
     ) -> list[DocId]:
         """Add the rows of E; returns their ids. An id that is there already is replaced.
 
-        Without `ids` documents are numbered on. All rows go in, or, after an error or Ctrl-C, none.
+        Without `ids` documents are numbered on. All rows go in, or, after an error or Ctrl-C, none. What guides
+        searches is made for a run of additions at once, before the next search: see `settle`.
         """
         E = as_vectors(E, self._dim)
         with self._writer():
@@ -152,6 +153,22 @@ class VectorIndex:
                 self._guide.follow(self._tree.arrays)
             return done
 
+    def settle(self) -> None:
+        """Make now what the next guided search would wait for, where much was added or removed since the last.
+
+        Answers to come are guided by it; the tree and the documents stay as they are.
+        """
+        if self._guide.is_settled(self._tree.arrays):
+            return
+        with self._lock.writing():
+            self._check_open()
+            self._guide.settle(self._tree.arrays)
+
+    @property
+    def settled(self) -> bool:
+        """Whether a guided search would find everything ready."""
+        return self._guide.is_settled(self._tree.arrays)
+
     def close(self) -> None:
         """Give the memory back; any later call raises `ClosedError`."""
         with self._one_writer, self._lock.writing():
@@ -178,7 +195,7 @@ class VectorIndex:
                     regroup(self._tree, scale=sizes_before(self._whitener))
                     self._refined_for = self._tree.n_documents
                     self._guide.follow(self._tree.arrays)
-                self._guide.learn(self._tree.arrays, numbers)
+                self._guide.take_in(self._tree.arrays, numbers)
             except BaseException:
                 self._roll_back(before)
                 raise
@@ -242,7 +259,7 @@ class VectorIndex:
         if refined:
             tree.refine()
             regroup(tree, scale=sizes_before(whitener))
-        guide.learn(tree.arrays, numbers)
+        guide.take_in(tree.arrays, numbers)
         renumbered = self._ids.renumbered(np.array(kept, np.int64))
         renumbered.assign(ids, np.arange(len(kept), len(X)))
         with self._lock.writing():
@@ -301,6 +318,8 @@ class VectorIndex:
         request = Request.checked(
             k, method, budget, recall, aggregate, context, self._context, allowed=allowed, within=within
         )
+        if request.method == "guided" and request.recall < 1.0:
+            self.settle()
         with self._lock.reading():
             self._check_open()
             ranked = self._ranked(request, self._project(Q), allowed, within)
@@ -474,10 +493,11 @@ class VectorIndex:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index into the folder `path`; an index that is there is replaced in one step."""
+        self.settle()
         with self._lock.reading():
             self._check_open()
             # The bundle holds views of the arrays, so changes wait until it is written.
-            write_bundle(path, "vectors", self.to_bundle())
+            write_bundle(path, "vectors", self._bundle())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -485,7 +505,11 @@ class VectorIndex:
         return cls.from_bundle(read_bundle(path, "vectors"))
 
     def to_bundle(self) -> Bundle:
-        """The index as settings and arrays."""
+        """The index as settings and arrays, settled or not."""
+        with self._lock.reading():
+            return self._bundle()
+
+    def _bundle(self) -> Bundle:
         parts = {"tree": self._tree.to_bundle(), "guide": self._guide.to_bundle(self._tree.arrays)}
         if self._whitener is not None:
             parts["whitener"] = self._whitener.to_bundle()

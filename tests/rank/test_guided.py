@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from gossamer.rank.guided import Effort, Guide
 from gossamer.rank.linking import _leaves_beside
 from gossamer.rank.path_sum import PathSum
 from gossamer.simd import integer_dot
-from gossamer.tree.arrays import used
+from gossamer.tree.arrays import Meta, TreeArrays, used
 from gossamer.tree.codes import choose_grid, code_distance, empty_codes, encode_all, encode_query, with_rows
 
 Matrix = npt.NDArray[np.float32]
@@ -145,14 +146,18 @@ def test_batches_threads_and_single_queries_agree(index: VectorIndex) -> None:
         assert one.visited[0] == batch.visited[i]
 
 
-def test_the_same_calls_make_the_same_index() -> None:
+@pytest.mark.parametrize("settling", [False, True])
+def test_the_same_calls_make_the_same_index(settling: bool) -> None:
     def make() -> dict[str, bytes]:
         index = VectorIndex(24, whitener=None)
         X = topics(5000)
         index.add(X[:3000])
+        if settling:
+            index.settle()
         index.add(X[3000:3400])
         index.remove(range(100, 900))
         index.add(X[3400:])
+        index.settle()
         return {name: array.tobytes() for name, array in index.to_bundle().arrays.items()}
 
     assert make() == make()
@@ -190,6 +195,7 @@ def test_points_that_codes_cannot_tell_apart() -> None:
 
 
 def guide_of(index: VectorIndex) -> Any:
+    index.settle()
     return index._guide._g
 
 
@@ -233,10 +239,117 @@ def test_half_replaced_is_as_good_as_fresh() -> None:
     effort = Effort(24, 1 << 30)
     recalls = []
     for each in (index, fresh):
+        each.settle()
         t = each.tree.arrays
         exact = PathSum().search(t, QUERIES, 10).documents
         recalls.append(share_found(each._guide.search(t, QUERIES, 10, effort).documents, exact))
     assert recalls[0] >= recalls[1] - 0.02
+
+
+def linked_rows(index: VectorIndex) -> int:
+    return 0 if index._guide._g is None else int((index._guide._g.links.degree > 0).sum())
+
+
+def test_a_run_of_additions_is_linked_once_when_a_search_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    real = Guide._make_anew
+
+    def counted(guide: Guide, t: TreeArrays) -> None:
+        made.append(int(t.meta[Meta.LEAVES]))
+        real(guide, t)
+
+    monkeypatch.setattr(Guide, "_make_anew", counted)
+    index = VectorIndex(24, whitener=None)
+    X = topics(5000)
+    for start in range(0, 5000, 1000):
+        index.add(X[start : start + 1000])
+    assert not index.settled
+    assert made == []
+    exact = index.search(QUERIES, method="path-sum").ids
+    assert made == [], "a ranker that needs no links does not make them"
+    assert share_found(index.search(QUERIES).ids, exact) > 0.95
+    assert made == [5000]
+    assert index.settled
+    check_links(index)
+
+
+def test_a_small_addition_mends_links_and_does_not_make_them_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = VectorIndex(24, whitener=None)
+    index.add(topics(3000))
+    index.settle()
+    monkeypatch.setattr(Guide, "_make_anew", None)  # whoever calls it fails
+    for seed in range(3):
+        (id,) = index.add(topics(1, seed=seed + 50))
+        assert index.settled
+        assert index.search(topics(1, seed=seed + 50), k=1).ids[0, 0] == id
+    index.remove([5, 6, 7])
+    assert index.settled
+    assert linked_rows(index) == 3000
+
+
+def test_very_many_are_linked_without_waiting_for_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guided, "_WAITING", 1200)
+    index = VectorIndex(24, whitener=None)
+    index.add(topics(1100))
+    assert not index.settled
+    index.add(topics(200, seed=4))
+    assert index.settled
+    assert linked_rows(index) == 1300
+
+
+def test_removals_while_links_are_due() -> None:
+    index = VectorIndex(24, whitener=None)
+    index.add(topics(2000))
+    index.settle()
+    index.add(topics(3000, seed=5))
+    assert not index.settled
+    index.remove(range(0, 4000, 3))
+    index.add(topics(500, seed=6))  # into rows that were left
+    exact = index.search(QUERIES, method="path-sum").ids
+    assert share_found(index.search(QUERIES).ids, exact) > 0.95
+    check_links(index)
+    index.add(topics(9000, seed=7))
+    index.remove([id for id in range(14_500) if id in index])
+    assert index.settled
+    assert (index.search(QUERIES[:1]).ids == -1).all()
+
+
+def test_settling_that_was_stopped_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = VectorIndex(24, whitener=None)
+    index.add(topics(2000))
+
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    for where in ("choose_again", "_disturbed"):
+        with monkeypatch.context() as patch:
+            patch.setattr(guided, where, stop)
+            with pytest.raises(KeyboardInterrupt):
+                index.search(QUERIES)
+        assert not index.settled
+    exact = index.search(QUERIES, method="path-sum").ids
+    assert share_found(index.search(QUERIES).ids, exact) > 0.95
+    check_links(index)
+
+
+def test_what_is_not_settled_is_saved_as_such() -> None:
+    index = VectorIndex(24, whitener=None)
+    index.add(topics(2000))
+    index.settle()
+    index.add(topics(3000, seed=5))
+    loaded = VectorIndex.from_bundle(index.to_bundle())
+    assert not loaded.settled
+    ours, theirs = index.search(QUERIES), loaded.search(QUERIES)
+    assert np.array_equal(ours.ids, theirs.ids)
+    assert np.array_equal(ours.visited, theirs.visited)
+
+
+def test_many_threads_ask_while_links_are_due() -> None:
+    index = VectorIndex(24, whitener=None)
+    index.add(topics(3000))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: index.search(QUERIES[i], k=1).ids[0, 0], range(16)))
+    assert found == index.search(QUERIES[:16], k=1).ids[:, 0].tolist()
 
 
 def test_shrinking_below_what_needs_a_guide() -> None:
@@ -272,6 +385,7 @@ def test_save_and_load_keeps_the_guide(index: VectorIndex, tmp_path: Path) -> No
 def test_an_interrupted_add_leaves_searches_right(monkeypatch: pytest.MonkeyPatch) -> None:
     index = VectorIndex(24, whitener=None)
     index.add(topics(2000))
+    index.settle()
 
     def stop(*arguments: object) -> None:
         raise KeyboardInterrupt
@@ -400,6 +514,7 @@ def test_a_region_that_was_removed_can_still_be_asked_for() -> None:
     label = rng.integers(0, 10, 3000)
     index = VectorIndex(32)
     index.add(centres[label] + 0.5 * rng.normal(size=(3000, 32)))
+    index.settle()
     index.remove(np.flatnonzero(label == 3).tolist())
     found = index.search(centres[3], k=5)
     assert (found.ids >= 0).all()

@@ -11,7 +11,7 @@ from gossamer.bench.data import Data
 from gossamer.bench.measures import exact_neighbours, recall
 from gossamer.bench.report import Report, Row, Section
 from gossamer.bench.search import K
-from gossamer.bench.systems import UNLIMITED, build_gossamer, guide_of
+from gossamer.bench.systems import UNLIMITED, build_gossamer, grow, guide_of
 from gossamer.bench.timing import Say, Times, clock, take_turns, threads
 from gossamer.checks import Floats
 from gossamer.rank.guided import Effort
@@ -138,7 +138,7 @@ def churn(X: Floats, Q: Floats) -> tuple[list[Row], list[Row]]:
     gone = rng.permutation(first)[: len(new)]
     kept = first[~np.isin(first, gone)]
     old = _built(X, first)
-    removing, _ = clock(lambda: old.remove(gone.tolist()))
+    removing, _ = clock(lambda: _remove(old, gone))
     adding, _ = clock(lambda: _add_in_batches(old, X, new))
     final = np.concatenate([kept, new])
     building, fresh = clock(lambda: _built(X, final))
@@ -167,7 +167,7 @@ def churn(X: Floats, Q: Floats) -> tuple[list[Row], list[Row]]:
 
 def _built(X: Floats, rows: Longs) -> VectorIndex:
     index = VectorIndex(X.shape[1], whitener=None, acuity="auto")
-    index.add(X[rows], ids=rows.tolist())
+    grow(index, X[rows], rows.tolist())
     return index
 
 
@@ -175,6 +175,12 @@ def _add_in_batches(index: VectorIndex, X: Floats, rows: Longs) -> None:
     for start in range(0, len(rows), _BATCH):
         some = rows[start : start + _BATCH]
         index.add(X[some], ids=some.tolist())
+    index.settle()
+
+
+def _remove(index: VectorIndex, rows: Longs) -> None:
+    index.remove(rows.tolist())
+    index.settle()
 
 
 def _found(index: VectorIndex, Q: Floats, setting: Options | int) -> Any:

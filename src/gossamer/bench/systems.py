@@ -111,8 +111,14 @@ def _sketched(contender: Contender) -> bool:
 def build_gossamer(X: Floats, *, links: bool = True, acuity: float | Literal["auto"] = "auto") -> Built:
     """The default index over vectors that are whitened already."""
     index = VectorIndex(X.shape[1], whitener=None, acuity=acuity, links=links)
-    seconds, _ = clock(lambda: index.add(X))
+    seconds, _ = clock(lambda: grow(index, X))
     return Built(index, seconds, index_bytes(index))
+
+
+def grow(index: VectorIndex, X: Floats, ids: Sequence[int] | None = None) -> None:
+    """Add everything, and link it at once: left to the first search, that would be missing from the time."""
+    index.add(X, ids=ids)
+    index.settle()
 
 
 def guide_of(index: VectorIndex) -> Guide:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from gossamer.bench.measures import exponent
+from gossamer.bench.systems import grow
 from gossamer.bench.timing import clock, take_turns, threads
 from gossamer.checks import Floats
 from gossamer.evaluate.architectures import Setting
@@ -68,9 +69,9 @@ def _systems(task: Prepared) -> tuple[dict[str, Ask], dict[str, float]]:
         "dot@raw": clock(lambda: flat.add(E))[0],
         "l2@pca": clock(lambda: white.add(X))[0] + fitting,
         "hnsw@raw": clock(lambda: graph.add_items(E))[0],
-        "path-sum@raw": clock(lambda: raw.add(E))[0],
-        "path-sum@pca": clock(lambda: paper.add(E))[0] + fitting,
-        "guided@default": clock(lambda: default.add(E))[0],
+        "path-sum@raw": clock(lambda: grow(raw, E))[0],
+        "path-sum@pca": clock(lambda: grow(paper, E))[0] + fitting,
+        "guided@default": clock(lambda: grow(default, E))[0],
     }
     graph.set_ef(64)
     asked: dict[str, Ask] = {
@@ -172,7 +173,7 @@ def _grown(whole: Prepared, preset: str, size: int) -> tuple[Row, float, float]:
         E.shape[1], "paper" if preset == "paper" else "default", whitener=index.whitener, links=False
     )
     with threads(1):
-        seconds, _ = clock(lambda: tree_alone.add(E))
+        seconds, _ = clock(lambda: grow(tree_alone, E))
     visited = float("nan")
     if preset == "default":
         index.add(E)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from gossamer.bench.systems import grow
 from gossamer.bench.timing import clock
 from gossamer.checks import Floats
 from gossamer.encoders import Progress
@@ -92,7 +93,7 @@ class Prepared:
             else:
                 index = VectorIndex(dim, space.preset, whitener=self.vectors(name).whitener)
             rows = self.arrival()
-            seconds, _ = clock(lambda: index.add(self.data.E[rows], ids=rows.tolist()))
+            seconds, _ = clock(lambda: grow(index, self.data.E[rows], rows.tolist()))
             self._trees[name] = Tree(index, rows, seconds)
         return self._trees[name]
 

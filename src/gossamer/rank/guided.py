@@ -2,7 +2,8 @@
 
 The tree is the entrance, links between leaves are the last step, and what they find is scored exactly
 (see `walk` for the three steps, `linking` for how links come about). What guides a search is kept beside
-the tree and follows it: after one insertion only what that insertion touched is brought up to date.
+the tree and follows it: after one insertion only what that insertion touched is brought up to date, and after
+many all of it is made anew, once, when it is next needed (`settle`).
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ _STALE: Final = 0.75
 _THINNED: Final = 0.25
 """When so many of them went, already: removal tears holes that repair does not fully close."""
 
+_WAITING: Final = 20_000
+"""So many new documents are linked without waiting for a search, which would wait long for them."""
+
 _SMALL: Final = 1024
 """Up to so many leaves everything is scored: that is as fast."""
 
@@ -72,35 +76,62 @@ class Guide:
         self._sized_for = 0  # leaves when codes were put on their grid and links last made anew
         self._stirred = 0  # documents that came or went since
         self._removed = 0  # those of them that went
+        self._unlinked = False  # whether too many came or went for links to be mended: all are to be made anew
         self._frontier_at = 0  # Meta.CHANGES when the frontier was chosen
         self._calibrated_for = 0
         self._recalls: Doubles = np.zeros(0)  # by step of the ladder
         self._scratch: list[Scratch] = []
 
     def ready(self, t: TreeArrays) -> bool:
-        """Whether a guided search is worth it; a small tree is searched exhaustively."""
-        return self._g is not None and int(t.meta[Meta.LEAVES]) > _SMALL
+        """Whether a guided search is worth it; a small tree, or one not settled, is searched exhaustively."""
+        return self._g is not None and not self._unlinked and int(t.meta[Meta.LEAVES]) > _SMALL
 
     # -- following the tree ------------------------------------------------------------------------
 
     def learn(self, t: TreeArrays, documents: Longs) -> None:
-        """Take in documents that were just inserted."""
-        leaves = int(t.meta[Meta.LEAVES])
-        if leaves <= _SMALL:
+        """Take in documents that were just inserted, all the way."""
+        self.take_in(t, documents)
+        self.settle(t)
+
+    def take_in(self, t: TreeArrays, documents: Longs) -> None:
+        """Take in documents that were just inserted; what many of them call for is left to `settle`.
+
+        So a run of insertions is linked once: links and what is measured of them are of no use before a search.
+        """
+        if int(t.meta[Meta.LEAVES]) <= _SMALL:
             self._g = None  # whatever was known of it is cheaper to make again
             return
         self._stirred += len(documents)
-        if self._g is None or self._stirred >= _STALE * self._sized_for:
-            self._make_anew(t)
-        else:
-            g = self._grown(t)
-            encode_new(t, g.codes, t.leaf[documents])
-            self._g = g = self._with_frontier(t, g)
-            if self.linked:
-                rows = np.unique(t.row[t.leaf[documents]])
-                self._link(t, g, rows[g.links.degree[rows] == 0])
-        if leaves >= 1.5 * self._calibrated_for:
-            self._calibrate(t)
+        if self._unlinked or self._g is None or self._stirred >= _STALE * self._sized_for:
+            self._unlinked = True
+            if self._stirred >= _WAITING:
+                self.settle(t)
+            return
+        g = self._grown(t)
+        encode_new(t, g.codes, t.leaf[documents])
+        self._g = g = self._with_frontier(t, g)
+        if self.linked:
+            rows = np.unique(t.row[t.leaf[documents]])
+            self._link(t, g, rows[g.links.degree[rows] == 0])
+
+    def is_settled(self, t: TreeArrays) -> bool:
+        """Whether everything there is was linked and measured, or is so little that nobody needs it."""
+        leaves = int(t.meta[Meta.LEAVES])
+        return leaves <= _SMALL or (self.ready(t) and leaves < 1.5 * self._calibrated_for)
+
+    def settle(self, t: TreeArrays) -> None:
+        """Do what was left: link, where too many came or went to mend the links, and measure what a search finds."""
+        if self.is_settled(t):
+            return
+        try:
+            if not self.ready(t):
+                self._make_anew(t)
+                self._unlinked = False
+            if not self.is_settled(t):
+                self._calibrate(t)
+        except BaseException:
+            self._g, self._calibrated_for = None, 0  # half of it is worth nothing: the next one begins again
+            raise
 
     def forget(self, t: TreeArrays, rows: Ints) -> None:
         """Take out leaves: `rows` are those of documents that were just removed; some may still hold others."""
@@ -108,13 +139,14 @@ class Guide:
             return
         self._removed += len(rows)
         self._stirred += len(rows)
+        gone = np.unique(rows[~np.isfinite(t.norm[rows])]).astype(np.int32)
         if int(t.meta[Meta.LEAVES]) <= _SMALL:
             self._g = None
-        elif self._removed >= _THINNED * self._sized_for:
-            self._make_anew(t)
-            self._calibrate(t)
+        elif self._unlinked or self._removed >= _THINNED * self._sized_for:
+            self._unlinked, self._calibrated_for = True, 0
+            self._g.links.degree[gone[gone < len(self._g.links.degree)]] = 0
         else:
-            self._take_out(t, self._g, np.unique(rows[~np.isfinite(t.norm[rows])]).astype(np.int32))
+            self._take_out(t, self._g, gone)
 
     def _take_out(self, t: TreeArrays, g: Guides, gone: Ints) -> None:
         g.codes.leaf_norm[gone] = np.inf
@@ -128,7 +160,7 @@ class Guide:
 
     def follow(self, t: TreeArrays) -> None:
         """Bring everything up to date after the tree was rearranged; leaves keep their rows, so links hold."""
-        if self._g is not None:
+        if self._g is not None and not self._unlinked:
             g = self._grown(t)
             encode_all(t, g.codes)
             self._g = g._replace(frontier=choose_frontier(t, g.codes))
@@ -262,6 +294,7 @@ class Guide:
             "sized_for": self._sized_for,
             "stirred": self._stirred,
             "removed": self._removed,
+            "unlinked": self._unlinked,
             "calibrated_for": self._calibrated_for,
         }
         if self._g is None:
@@ -282,6 +315,7 @@ class Guide:
         guide = cls(links=bundle.params["links"])
         guide._sized_for, guide._stirred = bundle.params["sized_for"], bundle.params["stirred"]
         guide._removed = bundle.params["removed"]
+        guide._unlinked = bundle.params.get("unlinked", False)  # which all were that did not say
         guide._calibrated_for = bundle.params["calibrated_for"]
         if "centre" in bundle.arrays:
             guide._recalls = bundle.arrays["recalls"]

@@ -39,6 +39,7 @@ class Store:
         self.database = database
         self._lock = lock
         self._pending = 0  # work in the log since the last snapshot
+        self._settled = True  # whether the last snapshot holds what guides searches
         self._damaged: list[int] = []  # snapshots that could not be read
         self.seq = 0  # the operation the tree stands at
         self.regrown = False  # whether the tree is no longer the one of the log, which the writer then writes down
@@ -209,7 +210,7 @@ class Store:
                 if isinstance(error, CorruptError | NotAnIndexError):
                     self._damaged.append(seq)
                 continue
-            self.seq = seq
+            self.seq, self._settled = seq, vectors.settled
             return vectors
         return None
 
@@ -235,8 +236,10 @@ class Store:
     # -- snapshots ---------------------------------------------------------------------------------
 
     def snapshot_due(self, vectors: VectorIndex | None, *, closing: bool = False) -> bool:
-        """Whether replaying the log has become dearer than a snapshot."""
+        """Whether replaying the log, or settling the tree again, has become dearer than a snapshot."""
         size = 0 if vectors is None else len(vectors)
+        if closing and size and not self._settled:
+            return True
         return self._pending > (size // 100 if closing else max(_SNAPSHOT_AFTER, size // 2))
 
     def snapshot(self, vectors: VectorIndex | None) -> None:
@@ -249,6 +252,7 @@ class Store:
                 self._forget(self.seq)
             elif vectors is not None:
                 write_snapshot(self.layout, self.seq, self.settings.identity, vectors)
+                self._settled = vectors.settled
                 self._remove_damaged()
                 oldest = remove_old(self.layout)
                 if oldest is not None:
