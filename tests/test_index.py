@@ -6,6 +6,7 @@ import logging
 import random
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from gossamer.errors import (
     NotAnIndexError,
     ParameterError,
     ReadOnlyError,
+    StateError,
     UnknownEncoderError,
     UnknownIdError,
 )
@@ -763,6 +765,110 @@ def test_an_index_of_format_version_1_can_be_read(tmp_path: Path) -> None:
         index.check()
         index.add("and it grows on", "new")
         index.check()
+
+
+# -- encoding ahead, and links that wait ------------------------------------------------------------
+
+
+def test_texts_encoded_ahead_are_not_encoded_again(tmp_path: Path) -> None:
+    encoded: list[str] = []
+
+    def noticing(texts: list[str]) -> Any:
+        encoded.extend(texts)
+        return encode(texts)
+
+    with Index.create(tmp_path / "a.gsm", noticing, max_tokens=8) as index, Index(encode, max_tokens=8) as plain:
+        long = "A river of milk. " * 5
+        ahead = index.encode([*TEXTS, long])
+        assert len(encoded) > len(TEXTS) + 1, "a long text has passages"
+        encoded.clear()
+        index.add([*TEXTS, long, "another one"], [*IDS, "long", "new"], encoded=ahead)
+        assert encoded == ["another one"]
+        plain.add([*TEXTS, long, "another one"], [*IDS, "long", "new"])
+        assert list(index.search("milk and gold")) == list(plain.search("milk and gold"))
+        index.check()
+
+
+def test_what_another_encoder_made_ahead_is_not_used() -> None:
+    def other(texts: list[str]) -> Any:
+        return np.ones((len(texts), DIM), np.float32)
+
+    with Index(other) as foreign, Index(encode) as index:
+        index.add(TEXTS, IDS, encoded=foreign.encode(TEXTS))
+        assert ids(index.search("a river of milk", k=1)) == ["river"]
+    with pytest.raises(ClosedError):
+        index.encode(TEXTS)
+
+
+def test_an_encoder_that_learns_makes_nothing_ahead() -> None:
+    with Index("lsa") as index:
+        ahead = index.encode(TEXTS)
+        assert not ahead.vectors
+        index.add(TEXTS, IDS, encoded=ahead)
+        assert ids(index.search("milk", k=1)) == ["river"]
+
+
+def test_vectors_of_another_length_made_ahead_are_refused() -> None:
+    with Index(encode) as index:
+        index.add("first")
+        ahead = replace(index.encode(["later"]), vectors={"later": np.ones(DIM + 1, np.float32)})
+        with pytest.raises(EncoderMismatchError, match=f"{DIM} dimensions"):
+            index.add("later", encoded=ahead)
+        assert len(index) == 1
+
+
+def test_an_index_is_closed_ready_to_be_searched(tmp_path: Path) -> None:
+    """While it grows, snapshots are taken as things are; what a crash leaves of that is made ready once."""
+    rng = np.random.default_rng(0)
+    E = rng.normal(size=(4000, DIM)).astype(np.float32)
+
+    def add(index: Index, first: int, n: int) -> None:
+        rows = range(first, first + n)
+        index.add([f"text {i}" for i in rows], [str(i) for i in rows], vectors=E[first : first + n])
+
+    crashed = tmp_path / "b.gsm"
+    with Index.create(tmp_path / "a.gsm", encode) as index:
+        add(index, 0, 1500)
+        add(index, 1500, 1500)
+        assert index.info().snapshots == (2,)
+        assert index._vectors is not None
+        assert not index._vectors.settled
+        shutil.copytree(tmp_path / "a.gsm", crashed)
+        add(index, 3000, 1000)
+    with Index.open(tmp_path / "a.gsm", encode, mode="r") as index:
+        assert index._vectors is not None
+        assert index._vectors.settled
+    with Index.open(crashed, encode, mode="r") as reader:
+        assert reader._vectors is not None
+        assert not reader._vectors.settled
+        found = [ids(reader.search(vector=E[i], k=1)) for i in range(50)]
+        assert found == [[str(i)] for i in range(50)]
+        assert reader._vectors.settled
+        assert reader.info().snapshots == (2,)
+    with Index.open(crashed, encode) as index:
+        index.search(vector=E[0])
+    with Index.open(crashed, encode, mode="r") as index:
+        assert index._vectors is not None
+        assert index._vectors.settled, "what the search made was kept"
+        index.check()
+
+
+def test_a_progress_callback_may_search_but_not_change(small: Index) -> None:
+    found: list[list[str]] = []
+
+    def search(done: int, total: int) -> None:
+        found.append(ids(small.search("a river of milk", k=1)))
+
+    def change(done: int, total: int) -> None:
+        small.delete("river")
+
+    small.add("fish and salt", "fish", progress=search)
+    assert found == [["river"]]
+    with pytest.raises(StateError, match="once that call is done"):
+        small.add("bread and salt", "bread", progress=change)
+    assert len(small) == 6
+    small.delete("river")
+    assert len(small) == 5
 
 
 def test_answers_carry_their_cost() -> None:

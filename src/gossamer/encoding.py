@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from gossamer.bundle import Bundle
 from gossamer.checks import Floats, as_vectors
@@ -13,6 +16,15 @@ from gossamer.errors import EncoderError, EncoderMismatchError, StateError
 from gossamer.store import Settings
 
 EncoderSpec: TypeAlias = str | Encoder | Callable[[list[str]], Any]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Passages with their vectors, made ahead of `Index.add`."""
+
+    fingerprint: str
+    """Of the encoder that made them."""
+    vectors: Mapping[str, Floats] = field(repr=False)
 
 
 def reload_encoder(settings: Settings, learnt: Bundle | None, given: EncoderSpec | None) -> Encoder:
@@ -46,6 +58,30 @@ def encode(
     vectors = as_vectors(encoder.encode(texts, kind=kind, progress=progress), what="the encoder's vectors")
     if len(vectors) != len(texts):
         raise EncoderError(f"the encoder gave {len(vectors)} vectors for {len(texts)} texts: it must give one for each")
+    if settings.dim is not None and vectors.shape[1] != settings.dim:
+        raise _other_dim(settings, encoder, vectors.shape[1])
+    return vectors
+
+
+def encode_ahead(encoder: Encoder, texts: Sequence[str], settings: Settings, progress: Progress | None) -> Encoded:
+    """The vectors of texts, to be used later. None of an encoder that learns: by then it may have learnt anew."""
+    if is_fitted_encoder(encoder) or not texts:
+        return Encoded("", {})
+    vectors = encode(encoder, texts, settings, "document", progress)
+    return Encoded(encoder.fingerprint, dict(zip(texts, vectors, strict=True)))
+
+
+def encode_rest(
+    encoder: Encoder, texts: Sequence[str], settings: Settings, ahead: Encoded | None, progress: Progress | None
+) -> Floats:
+    """The vectors of documents' texts: those made ahead by this encoder, and the rest now."""
+    known = dict(ahead.vectors) if ahead is not None and ahead.fingerprint == encoder.fingerprint else {}
+    missing = [text for text in texts if text not in known]
+    if len(missing) == len(texts):
+        return encode(encoder, texts, settings, "document", progress)
+    if missing:
+        known |= zip(missing, encode(encoder, missing, settings, "document", progress), strict=True)
+    vectors = np.stack([known[text] for text in texts])
     if settings.dim is not None and vectors.shape[1] != settings.dim:
         raise _other_dim(settings, encoder, vectors.shape[1])
     return vectors

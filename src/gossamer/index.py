@@ -19,7 +19,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from threading import Lock
 from types import TracebackType
 from typing import Any, Self, overload
 
@@ -31,7 +30,7 @@ from gossamer.batch import Batch, as_ids, check_batch
 from gossamer.checks import Floats, as_vectors, one_of, positive
 from gossamer.chunking import split
 from gossamer.encoders import Encoder, FittedEncoder, Progress, is_fitted_encoder, load_encoder
-from gossamer.encoding import EncoderSpec, encode, reload_encoder, twin
+from gossamer.encoding import Encoded, EncoderSpec, encode, encode_ahead, encode_rest, reload_encoder, twin
 from gossamer.errors import ClosedError, ParameterError, ReadOnlyError, StateError, UnknownIdError
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.cuts import nested_cuts
@@ -41,7 +40,7 @@ from gossamer.explain.ways import outline, path_to, paths_to, top_paths
 from gossamer.filters import compile_where
 from gossamer.hits import hits_of
 from gossamer.hybrid import rank
-from gossamer.locks import ReadWriteLock
+from gossamer.locks import ReadWriteLock, Turn
 from gossamer.plan import Plan
 from gossamer.reasons import Asked, explain_document, texts_of
 from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hits, IndexInfo, Novelty, Outline, Topics
@@ -143,7 +142,7 @@ class Index:
         self._store = store
         self._encoder = encoder
         self._lock = ReadWriteLock()
-        self._one_writer = Lock()
+        self._one_writer = Turn()
         self._broken: BaseException | None = None
         self._closed = False
         self._concepts = Concepts(labeller)
@@ -152,12 +151,14 @@ class Index:
         self._write_down_if_regrown()
 
     def close(self) -> None:
-        """Save the tree if it changed much, and let go of the folder. Closing twice does nothing."""
-        with self._one_writer:
+        """Save the tree if it changed much, ready to be searched, and let go of the folder. Again does nothing."""
+        with self._one_writer.alone():
             if self._closed:
                 return
             on_disk = self._store.writable and self._store.layout is not None
             if on_disk and not self._broken and self._store.snapshot_due(self._vectors, closing=True):
+                if self._vectors is not None:
+                    self._vectors.settle()  # once for all, not once for each that opens it
                 self._store.snapshot(self._vectors)
             with self._lock.writing():
                 self._closed = True
@@ -182,13 +183,15 @@ class Index:
         metadata: Mapping[str, Any] | Iterable[Mapping[str, Any] | None] | None = None,
         *,
         vectors: npt.ArrayLike | None = None,
+        encoded: Encoded | None = None,
         progress: Progress | None = None,
     ) -> list[str]:
         """Add documents; returns their ids. An id that is there already is replaced, metadata included.
 
         All of them are in and durable when this returns; after an error, none is. Without `ids` documents are
         numbered. A text that is there already under its id is not encoded again. `vectors` brings one prepared
-        vector for each text, which is then neither encoded nor split. `progress(done, total)` counts encoded texts.
+        vector for each text, which is then neither encoded nor split. `encoded` is what `encode` made of these texts
+        ahead. `progress(done, total)` counts encoded texts.
         """
         batch = check_batch(texts, ids, metadata, vectors)
         with self._writer():
@@ -201,8 +204,20 @@ class Index:
             elif self._must_learn(plan):
                 self._learn(plan, progress)
             else:
-                self._add_encoded(plan, progress)
+                self._add_encoded(plan, encoded, progress)
             return plan.ids
+
+    def encode(self, texts: Iterable[str], *, progress: Progress | None = None) -> Encoded:
+        """Make the vectors of texts ahead of `add`, in any thread: one batch is encoded while another is written.
+
+        What they are used for is up to `add`, which makes those that are missing or are not the encoder's any more.
+        """
+        batch = check_batch(list(texts), None, None, None)
+        self._check_usable()
+        encoder = self._encoder
+        texts = [] if is_fitted_encoder(encoder) else batch.texts
+        passages = [text[start:stop] for text in texts for start, stop in self._spans(text)]
+        return encode_ahead(encoder, passages, self._store.settings, progress)
 
     def delete(self, ids: str | Iterable[str]) -> int:
         """Remove documents; returns how many went. Ids that are not there are no error."""
@@ -233,7 +248,7 @@ class Index:
 
         An index that is open for writing sees everything already.
         """
-        with self._one_writer, self._lock.writing():
+        with self._one_writer.alone(), self._lock.writing():
             self._check_usable()
             if self._store.writable:
                 return 0
@@ -244,6 +259,16 @@ class Index:
                     with self._store.reading() as db:
                         self._encoder = reload_encoder(self._store.settings, read_learnt(db), self._encoder)
             return self._store.seq - before
+
+    def settle(self) -> None:
+        """Make now what the next search would wait for, where much was added or removed since the last one.
+
+        `close` does so too; nobody has to.
+        """
+        with self._lock.reading():
+            self._check_usable()
+            if self._vectors is not None:
+                self._vectors.settle()
 
     def _add_prepared(self, plan: Plan, vectors: Floats) -> None:
         """One passage a text, whatever its length: its vector speaks for all of it."""
@@ -258,14 +283,14 @@ class Index:
         passages = plan.passages([[(0, len(text))] for text in plan.new_texts])
         self._write(plan.change(passages, vectors, self._with_dim(vectors)))
 
-    def _add_encoded(self, plan: Plan, progress: Progress | None) -> None:
+    def _add_encoded(self, plan: Plan, ahead: Encoded | None, progress: Progress | None) -> None:
         settings = self._store.settings
         passages = plan.passages([self._spans(text) for text in plan.new_texts])
         if not passages:
             if plan.relabelled:
                 self._write(plan.change([], None, None))
             return
-        vectors = encode(self._encoder, plan.texts_of(passages), settings, "document", progress)
+        vectors = encode_rest(self._encoder, plan.texts_of(passages), settings, ahead, progress)
         self._write(plan.change(passages, vectors, self._with_dim(vectors)))
 
     def _must_learn(self, plan: Plan) -> bool:
@@ -290,8 +315,8 @@ class Index:
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         settings = self._store.settings
-        if settings.max_tokens is None:
-            return [(0, len(text))]
+        if settings.max_tokens is None or (len(text) <= settings.max_tokens and not text.isspace()):
+            return [(0, len(text))]  # no token is shorter than a character
         found = split(text, max_tokens=settings.max_tokens, overlap=settings.overlap)
         return [(passage.start, passage.end) for passage in found]
 
@@ -303,7 +328,7 @@ class Index:
 
     @contextmanager
     def _writer(self) -> Iterator[None]:
-        with self._one_writer:
+        with self._one_writer.alone():
             self._check_usable()
             if not self._store.writable:
                 raise ReadOnlyError(f'{self._store.where} was opened with mode="r": open it with mode="w" to change it')
@@ -604,7 +629,7 @@ class Index:
     def check(self) -> None:
         """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""
         in_memory = self._store.layout is None
-        with self._one_writer, self._lock.writing() if in_memory else self._lock.reading():
+        with self._one_writer.alone(), self._lock.writing() if in_memory else self._lock.reading():
             self._check_usable()
             if self._vectors is not None:
                 self._vectors.check()

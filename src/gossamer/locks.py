@@ -1,10 +1,35 @@
-"""A lock that many readers share and one writer has alone."""
+"""A lock that many readers share and one writer has alone, and one that writers take in turn.
+
+Neither can be taken again by the thread that has it: that would wait for itself for ever, so it raises.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition, Lock
+from threading import Condition, Lock, get_ident
+
+from gossamer.errors import StateError
+
+
+class Turn:
+    """One thread at a time."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._owner = 0
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait for the others, and hold them off."""
+        if self._owner == get_ident():
+            raise _inside()
+        with self._lock:
+            self._owner = get_ident()
+            try:
+                yield
+            finally:
+                self._owner = 0
 
 
 class ReadWriteLock:
@@ -16,7 +41,7 @@ class ReadWriteLock:
     def __init__(self) -> None:
         self._changed = Condition(Lock())
         self._readers = 0
-        self._writing = False
+        self._writer = 0  # the thread that writes
         self._waiting_writers = 0
         self._reading = _Reading(self)
 
@@ -27,20 +52,25 @@ class ReadWriteLock:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold off everyone else."""
+        self._check_outside()
         with self._changed:
             self._waiting_writers += 1
             try:
-                while self._writing or self._readers:
+                while self._writer or self._readers:
                     self._changed.wait()
             finally:
                 self._waiting_writers -= 1
-            self._writing = True
+            self._writer = get_ident()
         try:
             yield
         finally:
             with self._changed:
-                self._writing = False
+                self._writer = 0
                 self._changed.notify_all()
+
+    def _check_outside(self) -> None:
+        if self._writer == get_ident():
+            raise _inside()
 
 
 class _Reading:
@@ -51,8 +81,9 @@ class _Reading:
 
     def __enter__(self) -> None:
         lock = self._lock
+        lock._check_outside()
         with lock._changed:
-            while lock._writing or lock._waiting_writers:
+            while lock._writer or lock._waiting_writers:
                 lock._changed.wait()
             lock._readers += 1
 
@@ -62,3 +93,10 @@ class _Reading:
             lock._readers -= 1
             if not lock._readers:
                 lock._changed.notify_all()
+
+
+def _inside() -> StateError:
+    return StateError(
+        "the index is being changed by the call this one is made from (a progress callback, say): "
+        "search it or change it once that call is done"
+    )

@@ -24,11 +24,12 @@ class Plan:
         self._rows = list(zip(self.ids, batch.texts, batch.metadata, strict=True))
         self._same = {id: row for (id, text, _) in self._rows if (row := present.get(id)) and row.text == text}
         self._present = present
+        self._documents: list[DocumentRow] | None = None
         self.size_after = rows.count_documents(db) + len(self.ids) - len(present)
 
     def replace_all(self) -> None:
         """Take every text as new, also one that is there: its vector may be another."""
-        self._same = {}
+        self._same, self._documents = {}, None
 
     @property
     def new_texts(self) -> list[str]:
@@ -38,6 +39,11 @@ class Plan:
     @property
     def documents(self) -> list[DocumentRow]:
         """The documents that are new or have a new text."""
+        if self._documents is None:
+            self._documents = self._with_numbers()
+        return self._documents
+
+    def _with_numbers(self) -> list[DocumentRow]:
         new = [row for row in self._rows if row[0] not in self._same]
         # An id that we made up is its document's number, and so is never made up again.
         numbers = (int(id) for id in self.ids) if self._made_up else count(self._next_document)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from threading import Lock
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
@@ -20,7 +19,7 @@ from gossamer.explain.paths import evidence, gains, gains_by_axis
 from gossamer.explain.ways import paths_to
 from gossamer.ids import IdMap
 from gossamer.interrupts import uninterrupted
-from gossamer.locks import ReadWriteLock
+from gossamer.locks import ReadWriteLock, Turn
 from gossamer.presets import PRESETS
 from gossamer.rank.guided import Guide
 from gossamer.rank.path_sum import Aggregate, PathSum
@@ -105,7 +104,7 @@ class VectorIndex:
         self._path_sum = PathSum()
         self._guide = Guide(links=self._links)
         self._lock = ReadWriteLock()
-        self._one_writer = Lock()
+        self._one_writer = Turn()
         self._state: Literal["open", "closed", "broken"] = "open"
 
     # -- changing ----------------------------------------------------------------------------------
@@ -171,7 +170,7 @@ class VectorIndex:
 
     def close(self) -> None:
         """Give the memory back; any later call raises `ClosedError`."""
-        with self._one_writer, self._lock.writing():
+        with self._one_writer.alone(), self._lock.writing():
             self._state = "closed"
             self._tree = CobwebTree(1)
             self._path_sum, self._guide = PathSum(), Guide(links=False)
@@ -180,7 +179,7 @@ class VectorIndex:
     @contextmanager
     def _writer(self) -> Iterator[None]:
         """One change at a time; searches go on until the change itself is made."""
-        with self._one_writer:
+        with self._one_writer.alone():
             self._check_open()
             yield
 

@@ -6,14 +6,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gossamer.cli.command import INTERRUPTED, command, examples
-from gossamer.cli.ingest import Ingest, Pace, Tally, batches
+from gossamer.cli.ingest import Ingest, Pace, Tally
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
@@ -87,8 +86,9 @@ def index(
     with opened(to, screen, "w", encoder) as ix:
         if not made:
             prepare_encoder(ix.info().encoder, screen)
-        pace = Pace(batch or (_FITTED if ix.info().encoder.startswith("lsa") else None))
-        stopped = _run(Ingest(ix, tally, on_error=on_error.value), reading, pace, prune, screen)
+        learns = ix.info().encoder.startswith("lsa")
+        pace = Pace(batch or (_FITTED if learns else None))
+        stopped = _run(Ingest(ix, tally, on_error=on_error.value, learns=learns), reading, pace, prune, screen)
         held = len(ix)
     summary = _summary(to, tally, reading, time.perf_counter() - start, held, stopped)
     _tell(screen, summary)
@@ -137,8 +137,7 @@ def _run(ingest: Ingest, reading: Reading, pace: Pace, prune: bool, screen: Scre
     try:
         with screen.bar("indexing", "documents") as bar:
             bar(0, None)
-            for batch in batches(reading, pace):
-                ingest.add(batch, partial(bar, total=_expected(reading)))
+            ingest.add(reading, pace, lambda seen: bar(seen, _expected(reading)))
         if prune and reading.broken:
             screen.say(f"nothing was pruned, since {reading.broken:,} inputs could not be read")
         elif prune:

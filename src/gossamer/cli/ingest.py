@@ -1,21 +1,24 @@
 """Records into an index, batch by batch: what is there already as it should be is not touched.
 
 Every batch is durable once it is in, so that stopping at any moment loses no more than the batch being
-encoded, and the next run goes on from there.
+written and the one being encoded, and the next run goes on from there.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gossamer.cli.ahead import encoding_ahead
 from gossamer.errors import GossamerError, InputError
 
 if TYPE_CHECKING:
+    from gossamer.cli.ahead import Progress
+    from gossamer.encoding import Encoded
     from gossamer.index import Index
     from gossamer.readers import Record
     from gossamer.readers.record import OnError
@@ -41,42 +44,101 @@ class Tally:
         return self.added + self.replaced + self.unchanged + self.repeated
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """A batch, and what of it has to be written."""
+
+    before: int
+    """Records that were read before it."""
+    records: int
+    unchanged: int
+    changed: list[Record]
+    stored: Mapping[str, tuple[str, str]]
+    """What the index holds under their ids now."""
+
+    @property
+    def texts(self) -> list[str]:
+        """Those that have to be encoded: of the rest only metadata changed."""
+        return [record.text for record in self.changed if self.stored.get(record.id, ("",))[0] != record.text]
+
+
 class Ingest:
     """One run over some sources."""
 
-    def __init__(self, ix: Index, tally: Tally, *, on_error: OnError = "raise") -> None:
+    def __init__(self, ix: Index, tally: Tally, *, on_error: OnError = "raise", learns: bool = False) -> None:
+        """`learns`: the encoder learns from the corpus, and so encodes nothing ahead."""
         self._ix = ix
         self._tally = tally
         self._on_error = on_error
+        self._learns = learns
         self._known = set(ix.ids())
         self._seen: dict[str, int] = {}
+        self._read = 0
+        self._failure: Exception | None = None
 
-    def add(self, records: Iterable[Record], report: Report = lambda seen: None) -> None:
-        """Add one batch: all that is new or changed, in one durable step."""
-        tally = self._tally
+    def add(self, records: Iterator[Record], pace: Pace, report: Report = lambda seen: None) -> None:
+        """Add all records, batch by batch: of each all that is new or changed, in one durable step.
+
+        While one batch is written, the next is encoded. Where reading fails, what was read before is written first.
+        """
+        waiting: Chosen | None = None
+        start = time.perf_counter()
+        with encoding_ahead(self._ix.encode, learns=self._learns) as ahead:
+            for chosen in self._chosen(records, pace):
+                if chosen is None:
+                    self._settle_before(waiting)
+                encoded = ahead.take()
+                if chosen is not None:
+                    ahead.start(chosen.texts, _progress(chosen, report))
+                if waiting is not None:
+                    self._write(waiting, encoded, _progress(waiting, report))
+                    start, before = time.perf_counter(), start
+                    pace.learn(waiting.records, start - before)
+                waiting = chosen
+        if self._failure is not None:
+            raise self._failure
+        report(self._tally.seen)
+
+    def _settle_before(self, last: Chosen | None) -> None:
+        """Link what is in while the last batch is encoded, if that is so small that its links can then be added."""
+        if last is not None and 4 * len(last.changed) <= len(self._known):
+            self._ix.settle()
+
+    def _chosen(self, records: Iterator[Record], pace: Pace) -> Iterator[Chosen | None]:
+        """Batch after batch of the size that fits, and None when there is nothing more, or it cannot be read."""
+        try:
+            while batch := list(islice(records, pace.size)):
+                yield self._choose(batch)
+        except Exception as error:
+            self._failure = error
+        yield None
+
+    def _choose(self, records: list[Record]) -> Chosen:
+        """What has to be written of a batch."""
+        before, self._read = self._read, self._read + len(records)
         batch = [record for record in records if self._first_time(record)]
         stored = self._stored(record.id for record in batch if record.id in self._known)
         changed = [record for record in batch if stored.get(record.id) != _content(record)]
-        tally.unchanged += len(batch) - len(changed)
-        try:
-            self._write(changed, report)
-        except KeyboardInterrupt:
-            if not self._are_in(changed[:1]):
-                raise
-            self._count(changed, stored)  # it came too late to stop this batch
-            raise
-        self._count(changed, stored)
-        report(tally.seen)
+        return Chosen(before, len(records), len(batch) - len(changed), changed, stored)
 
-    def _write(self, changed: list[Record], report: Report) -> None:
-        before = self._tally.seen
-        if changed:
+    def _write(self, chosen: Chosen, encoded: Encoded | None, progress: Progress) -> None:
+        self._tally.unchanged += chosen.unchanged
+        changed = chosen.changed
+        if not changed:
+            return
+        try:
             self._ix.add(
                 [record.text for record in changed],
                 [record.id for record in changed],
                 [record.metadata for record in changed],
-                progress=lambda done, total: report(before + len(changed) * done // total),
+                encoded=encoded,
+                progress=progress,
             )
+        except KeyboardInterrupt:
+            if self._are_in(changed[:1]):
+                self._count(changed, chosen.stored)  # it came too late to stop this batch
+            raise
+        self._count(changed, chosen.stored)
 
     def _count(self, changed: list[Record], stored: Mapping[str, object]) -> None:
         replaced = sum(record.id in stored for record in changed)
@@ -120,9 +182,9 @@ class Ingest:
 
 
 class Pace:
-    """How many records to take at a time: as many as take about five seconds, since stopping loses a batch."""
+    """How many records to take at a time: as many as take about five seconds, since stopping loses a batch or two."""
 
-    _SECONDS, _FIRST, _LEAST, _MOST = 5.0, 500, 50, 2_000
+    _SECONDS, _FIRST, _LEAST, _MOST = 5.0, 250, 50, 2_000
 
     def __init__(self, fixed: int | None = None) -> None:
         self._fixed = fixed
@@ -135,12 +197,9 @@ class Pace:
             self.size = max(self._LEAST, min(self._MOST, fitting))
 
 
-def batches(records: Iterator[Record], pace: Pace) -> Iterator[list[Record]]:
-    """All records, in batches of the size that fits."""
-    while batch := list(islice(records, pace.size)):
-        start = time.perf_counter()
-        yield batch
-        pace.learn(len(batch), time.perf_counter() - start)
+def _progress(chosen: Chosen, report: Report) -> Progress:
+    """Documents dealt with, by the share of a batch that is encoded."""
+    return lambda done, total: report(chosen.before + chosen.records * done // total)
 
 
 def _content(record: Record) -> tuple[str, str]:
