@@ -155,13 +155,11 @@ class VectorIndex:
     def settle(self) -> None:
         """Make now what the next guided search would wait for, where much was added or removed since the last.
 
-        Answers to come are guided by it; the tree and the documents stay as they are.
+        Answers to come are guided by it; the tree and the documents stay as they are. `save` does so too.
         """
-        if self._guide.is_settled(self._tree.arrays):
-            return
         with self._lock.writing():
             self._check_open()
-            self._guide.settle(self._tree.arrays)
+            self._guide.settle(self._tree.arrays, thoroughly=True)
 
     @property
     def settled(self) -> bool:
@@ -317,8 +315,7 @@ class VectorIndex:
         request = Request.checked(
             k, method, budget, recall, aggregate, context, self._context, allowed=allowed, within=within
         )
-        if request.method == "guided" and request.recall < 1.0:
-            self.settle()
+        self._settle_for(request)
         with self._lock.reading():
             self._check_open()
             ranked = self._ranked(request, self._project(Q), allowed, within)
@@ -339,6 +336,7 @@ class VectorIndex:
         start = time.perf_counter()
         Q = self._one(q, "nearest")
         request = Request.checked(k, "guided", None, recall, None, None, self._context, allowed=allowed, within=within)
+        self._settle_for(request)
         with self._lock.reading():
             self._check_open()
             X = self._project(Q)
@@ -347,6 +345,13 @@ class VectorIndex:
             cosines = np.full(ids.shape, np.nan)
             cosines[0, found] = self._cosines(X[0], ranked.documents[0, found])
         return SearchResult(ids, cosines, ranked.visited, time.perf_counter() - start)
+
+    def _settle_for(self, request: Request) -> None:
+        """Whoever asks first after much has changed makes what guides the answer; others wait for it."""
+        if request.method == "guided" and request.recall < 1.0 and not self.settled:
+            with self._lock.writing():
+                self._check_open()
+                self._guide.settle(self._tree.arrays)
 
     def _ranked(self, request: Request, X: Floats, allowed: Iterable[DocId] | None, within: int | None) -> Ranked:
         documents = self._restriction(allowed, within)

@@ -287,6 +287,27 @@ def test_a_small_addition_mends_links_and_does_not_make_them_anew(monkeypatch: p
     assert linked_rows(index) == 3000
 
 
+def test_links_that_were_mended_often_are_made_anew_at_the_end_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = VectorIndex(24, whitener=None)
+    index.add(topics(2000))
+    index.search(QUERIES[:1])
+    index.add(topics(700, seed=3))
+    made: list[int] = []
+    real = Guide._make_anew
+
+    def counted(guide: Guide, t: TreeArrays) -> None:
+        made.append(int(t.meta[Meta.LEAVES]))
+        real(guide, t)
+
+    monkeypatch.setattr(Guide, "_make_anew", counted)
+    index.search(QUERIES[:1])
+    assert made == [], "no search waits for that"
+    index.settle()
+    index.settle()
+    assert made == [2700]
+    check_links(index)
+
+
 def test_very_many_are_linked_without_waiting_for_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guided, "_WAITING", 1200)
     index = VectorIndex(24, whitener=None)

@@ -37,6 +37,10 @@ _WIDTH: Final = 96
 _STALE: Final = 0.75
 """When so many documents, by the size then, came or went since all links were made, they are made anew."""
 
+_MENDED: Final = 0.3
+"""When so many came or went, links are made anew at the end of a run, once, to stay as good: a leaf that comes alone
+finds its links by one walk, one that comes with many by three."""
+
 _THINNED: Final = 0.25
 """When so many of them went, already: removal tears holes that repair does not fully close."""
 
@@ -119,8 +123,13 @@ class Guide:
         leaves = int(t.meta[Meta.LEAVES])
         return leaves <= _SMALL or (self.ready(t) and leaves < 1.5 * self._calibrated_for)
 
-    def settle(self, t: TreeArrays) -> None:
-        """Do what was left: link, where too many came or went to mend the links, and measure what a search finds."""
+    def settle(self, t: TreeArrays, *, thoroughly: bool = False) -> None:
+        """Do what was left: link, where too many came or went to mend the links, and measure what a search finds.
+
+        `thoroughly`: nobody waits for an answer, so links that were mended often are made anew as well.
+        """
+        if thoroughly and self.ready(t) and self._stirred >= _MENDED * self._sized_for:
+            self._unlinked = True
         if self.is_settled(t):
             return
         try:
