@@ -159,7 +159,7 @@ class VectorIndex:
         """
         with self._lock.writing():
             self._check_open()
-            self._guide.settle(self._tree.arrays, thoroughly=True)
+            self._guide.settle(self._tree.arrays)
 
     @property
     def settled(self) -> bool:

@@ -51,7 +51,7 @@ def test_what_looks_at_everything_has_recall_one(searched: Report) -> None:
 
 
 def test_more_effort_finds_more_and_scores_more(searched: Report) -> None:
-    for system, word in ((systems.LINKED, "width"), (systems.TREE, "budget"), (systems.HNSWLIB, "ef")):
+    for system, word in ((systems.LINKED, "slack"), (systems.TREE, "budget"), (systems.HNSWLIB, "ef")):
         rows = [row for row in rows_of(searched, system) if row["setting"].startswith(word)]
         recalls = [row["recall@10"] for row in rows]
         assert recalls == [] or recalls[-1] >= 0.95
@@ -87,17 +87,17 @@ def measured(system: str, setting: str, recall: float, *seconds: float) -> searc
 def test_ratios_are_taken_at_the_same_recall() -> None:
     rows = search.compare(
         [
-            measured(systems.LINKED, "width 10", 0.94, 5.0, 6.0),
-            measured(systems.LINKED, "width 20", 0.97, 10.0, 20.0),
+            measured(systems.LINKED, "slack 1.0", 0.94, 5.0, 6.0),
+            measured(systems.LINKED, "slack 1.1", 0.97, 10.0, 20.0),
             measured(systems.LINKED, "guided, target 0.9", 0.99, 1.0, 1.0),
             measured(systems.HNSWLIB, "ef 10", 0.96, 10.0, 20.0),
             measured(systems.HNSWLIB, "ef 20", 0.98, 40.0, 20.0),
             measured(systems.FLAT, "all", 1.0, 100.0, 100.0),
         ]
     )
-    assert len(rows) == 1  # no width reaches 0.98
+    assert len(rows) == 1  # no slack reaches 0.98
     row = rows[0]
-    assert (row["gossamer"], row["share"]) == ("width 20", 0.01)
+    assert (row["gossamer"], row["share"]) == ("slack 1.1", 0.01)
     # Halfway between 0.96 and 0.98, the geometric mean of the two costs.
     assert row["ratio hnswlib"] == pytest.approx(10.0 / np.sqrt(10.0 * 20.0))
     assert row["ratio hnswlib, worst round"] == pytest.approx(1.0)
@@ -134,7 +134,7 @@ def test_a_report_is_valid_json_and_can_be_shown(searched: Report, tmp_path: Pat
         show(searched, console)
     text = captured.get()
     assert "recall@10" in text
-    assert "width 10" in text
+    assert "slack 1.0" in text
     assert "exact L2" in text
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from gossamer.rank.density import log_p
 from gossamer.rank.guided import Effort, Guide
 from gossamer.rank.linking import _leaves_beside
 from gossamer.rank.path_sum import PathSum
+from gossamer.rank.threads import in_threads
 from gossamer.simd import integer_dot
 from gossamer.tree.arrays import Meta, TreeArrays, used
 from gossamer.tree.codes import choose_grid, code_distance, empty_codes, encode_all, encode_query, with_rows
@@ -236,7 +239,7 @@ def test_half_replaced_is_as_good_as_fresh() -> None:
     index.add(Y)
     fresh = VectorIndex(24, whitener=None)
     fresh.add(np.concatenate([np.delete(X, gone, axis=0), Y]))
-    effort = Effort(24, 1 << 30)
+    effort = Effort(1.03)
     recalls = []
     for each in (index, fresh):
         each.settle()
@@ -287,25 +290,54 @@ def test_a_small_addition_mends_links_and_does_not_make_them_anew(monkeypatch: p
     assert linked_rows(index) == 3000
 
 
-def test_links_that_were_mended_often_are_made_anew_at_the_end_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def linked() -> list[list[int]]:
+        index = VectorIndex(24, whitener=None)
+        index.add(topics(3000))
+        index.settle()
+        index.add(topics(300, seed=4))
+        links = guide_of(index).links
+        return [links.to[row, : links.degree[row]].tolist() for row in range(3300)]
+
+    ours = linked()
+    for threads in (1, 3):
+        monkeypatch.setattr(guided, "in_threads", partial(in_threads, threads=threads))
+        assert linked() == ours
+
+
+def test_near_twins_that_come_together_are_all_found() -> None:
     index = VectorIndex(24, whitener=None)
-    index.add(topics(2000))
-    index.search(QUERIES[:1])
-    index.add(topics(700, seed=3))
-    made: list[int] = []
-    real = Guide._make_anew
-
-    def counted(guide: Guide, t: TreeArrays) -> None:
-        made.append(int(t.meta[Meta.LEAVES]))
-        real(guide, t)
-
-    monkeypatch.setattr(Guide, "_make_anew", counted)
-    index.search(QUERIES[:1])
-    assert made == [], "no search waits for that"
+    index.add(topics(2500))
     index.settle()
+    twins = topics(1, seed=9) + 1e-3 * np.random.default_rng(0).normal(size=(40, 24)).astype(np.float32)
+    ids = index.add(twins)
+    assert index.search(twins, k=1).ids.ravel().tolist() == ids
+
+
+def test_leaves_beyond_the_grid_of_the_codes_are_told_apart() -> None:
+    index = VectorIndex(24, whitener=None)
+    index.add(topics(2500))
     index.settle()
-    assert made == [2700]
-    check_links(index)
+    far = 8 * topics(12, seed=9)
+    index.add(far)
+    assert not index.settled, "codes are due on another grid"
+    assert (index.search(far, k=3).ids == index.search(far, k=3, method="path-sum").ids).all()
+
+
+def test_hard_queries_are_given_more_than_easy_ones(index: VectorIndex) -> None:
+    t = index.tree.arrays
+    hard = np.random.default_rng(3).normal(size=(100, 24)).astype(np.float32) * QUERIES.std()
+    visited = [index._guide.search(t, Q, 10, Effort(1.1)).visited.mean() for Q in (topics(100), hard)]
+    assert visited[1] > 1.5 * visited[0]
+
+
+def test_an_index_measured_on_another_ladder_is_measured_again(index: VectorIndex) -> None:
+    bundle = index.to_bundle()
+    name = next(name for name in bundle.arrays if name.endswith("ladder"))
+    loaded = VectorIndex.from_bundle(replace(bundle, arrays={**bundle.arrays, name: bundle.arrays[name] + 7}))
+    assert not loaded.settled
+    assert np.array_equal(loaded.search(QUERIES).ids, index.search(QUERIES).ids)
+    assert loaded.settled
 
 
 def test_very_many_are_linked_without_waiting_for_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,7 +374,7 @@ def test_settling_that_was_stopped_begins_again(monkeypatch: pytest.MonkeyPatch)
     def stop(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    for where in ("choose_again", "_disturbed"):
+    for where in ("choose_links", "_disturbed"):
         with monkeypatch.context() as patch:
             patch.setattr(guided, where, stop)
             with pytest.raises(KeyboardInterrupt):
@@ -412,7 +444,7 @@ def test_an_interrupted_add_leaves_searches_right(monkeypatch: pytest.MonkeyPatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(guided, "link_one_by_one", stop)
+        patch.setattr(guided, "choose_links", stop)
         with pytest.raises(KeyboardInterrupt):
             index.add(topics(100, seed=3))
     assert len(index) == 2000

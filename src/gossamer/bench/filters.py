@@ -11,7 +11,7 @@ from gossamer.bench.data import Data
 from gossamer.bench.measures import exact_neighbours, recall
 from gossamer.bench.report import Report, Row, Section
 from gossamer.bench.search import K
-from gossamer.bench.systems import UNLIMITED, build_gossamer, grow, guide_of
+from gossamer.bench.systems import build_gossamer, grow, guide_of
 from gossamer.bench.timing import Say, Times, clock, take_turns, threads
 from gossamer.checks import Floats
 from gossamer.rank.guided import Effort
@@ -144,10 +144,10 @@ def churn(X: Floats, Q: Floats) -> tuple[list[Row], list[Row]]:
     building, fresh = clock(lambda: _built(X, final))
     old.check()
     exact = np.sort(final)[exact_neighbours(X[np.sort(final)], Q, K)]
-    settings: dict[str, Options | int] = {
+    settings: dict[str, Options | float] = {
         **{f"target {t}": {"recall": t} for t in (0.90, 0.95, 0.98, 0.99)},
         **{f"budget {b}": {"budget": b} for b in (500, 2000)},
-        **{f"width {w}": w for w in (10, 20, 50)},
+        **{f"slack {slack}": slack for slack in (1.0, 1.05, 1.1)},
     }
     rows = []
     for name, setting in settings.items():
@@ -183,9 +183,9 @@ def _remove(index: VectorIndex, rows: Longs) -> None:
     index.settle()
 
 
-def _found(index: VectorIndex, Q: Floats, setting: Options | int) -> Any:
+def _found(index: VectorIndex, Q: Floats, setting: Options | float) -> Any:
     guide = guide_of(index)
     if isinstance(setting, dict) or not guide.ready(index.tree.arrays):
         return index.search(Q, K, **(setting if isinstance(setting, dict) else {})).ids
-    found = guide.search(index.tree.arrays, Q, K, Effort(setting, UNLIMITED)).documents
+    found = guide.search(index.tree.arrays, Q, K, Effort(setting)).documents
     return index._ids.of(found)

@@ -61,7 +61,7 @@ def curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
     """By system: (recall, seconds a query) of the settings that no other of the same system beats, by rising recall."""
     found: dict[str, list[tuple[float, float]]] = {}
     for system in _LOOKS:
-        # Calibrated targets lie on the curve of the widths.
+        # Calibrated targets lie on the curve of the slacks.
         own = [r for r in rows if r["system"] == system and r["setting"].split(" ")[0] in _DIALS]
         own = [r for r in own if r["recall@10"] >= _LOWEST]
         points = front([r["recall@10"] for r in own], [1.0 / r["queries/s"] for r in own])
@@ -70,4 +70,4 @@ def curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
-_DIALS: Final = ("width", "budget", "ef", "probes", "all")
+_DIALS: Final = ("slack", "budget", "ef", "probes", "all")

@@ -77,7 +77,7 @@ def recalls(data: Data, orders: int, say: Say) -> list[Row]:
 def _recall_row(tree: CobwebTree, guide: Guide, data: Data, order: Longs, exact: Longs) -> Row:
     row: Row = {}
     for budget in BUDGETS:
-        found = guide.search(tree.arrays, data.Q, K, Effort(2 * K, budget)).documents
+        found = guide.search(tree.arrays, data.Q, K, Effort(most=budget, width=2 * K)).documents
         row[f"recall at {budget}"] = recall(data.X, data.Q, order[found], exact)
     stats = tree.stats()
     return {**row, "depth": stats.depth, "widest": stats.widest, "nodes": stats.nodes}

@@ -10,7 +10,7 @@ from gossamer.bench.data import Data
 from gossamer.bench.measures import Ids, cost_at, exact_neighbours, exponent, recall
 from gossamer.bench.report import Report, Row, Section
 from gossamer.bench.search import K
-from gossamer.bench.systems import UNLIMITED, WIDTHS, check_ready, effort_for
+from gossamer.bench.systems import SLACKS, check_ready, effort_for
 from gossamer.bench.timing import Say, Times, clock
 from gossamer.checks import Floats
 from gossamer.rank.guided import Effort, Guide
@@ -71,8 +71,8 @@ class _Grown:
         """Nodes scored for the recall wanted: with links, with the tree alone, and by the calibrated target."""
         self.bare.learn(self.tree.arrays, self.documents)
         exact = exact_neighbours(X, Q, K)
-        linked = [Effort(width, UNLIMITED) for width in WIDTHS] + [Effort(K, budget) for budget in _TIGHT]
-        alone = [Effort(2 * K, budget) for budget in _BUDGETS]
+        linked = [Effort(slack) for slack in SLACKS] + [Effort(most=budget, width=K) for budget in _TIGHT]
+        alone = [Effort(most=budget, width=2 * K) for budget in _BUDGETS]
         efforts = [effort_for(self.guide, K, WANTED)]
         with_links = _nodes(self.tree, self.guide, X, Q, exact, linked)
         without = _nodes(self.tree, self.bare, X, Q, exact, alone)

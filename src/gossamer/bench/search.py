@@ -153,7 +153,7 @@ def _singles(contender: Contender, Q: Floats) -> Callable[[], float]:
 # -- gossamer beside the others --------------------------------------------------------------------
 
 _COMPARED: Final = (
-    "Gossamer's cheapest width that reaches the recall, over the other's time interpolated to the recall it has "
+    "Gossamer's cheapest slack that reaches the recall, over the other's time interpolated to the recall it has "
     "(linear in recall and log time between settings). Batches: the best of all rounds, then both in the same "
     "round; single: one query a call, best rounds.",
 )
@@ -161,7 +161,7 @@ _COMPARED: Final = (
 
 def compare(measured: Sequence[Measured]) -> list[Row]:
     """For each recall: gossamer's time over that of every other system."""
-    ours = [m for m in measured if m.contender.system == LINKED and m.contender.setting.startswith("width")]
+    ours = [m for m in measured if m.contender.system == LINKED and m.contender.setting.startswith("slack")]
     others = dict.fromkeys(m.contender.system for m in measured if not m.contender.system.startswith(LINKED))
     rows: list[Row] = []
     for wanted in RECALLS:

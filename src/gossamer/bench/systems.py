@@ -21,10 +21,8 @@ from gossamer.vectors import VectorIndex
 Search: TypeAlias = Callable[[Floats], Ids]
 Reference: TypeAlias = Literal["L2", "path-sum"]
 
-UNLIMITED: Final = 1 << 30
-
 TARGETS: Final = (0.90, 0.95, 0.98, 0.99)
-WIDTHS: Final = (10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 64, 80, 100, 128, 180, 256)
+SLACKS: Final = (0.94, 0.96, 0.98, 1.0, 1.01, 1.02, 1.03, 1.04, 1.06, 1.08, 1.1, 1.13, 1.16, 1.2, 1.25, 1.3)
 BUDGETS: Final = (500, 1000, 2000, 4000, 8000)
 OPENED: Final = (200, 1000)
 EFS: Final = (10, 12, 14, 17, 20, 25, 30, 40, 50, 64, 80, 100, 128, 180, 256, 400)
@@ -99,9 +97,10 @@ def contenders(X: Floats, k: int, threads: int, say: Say, *, quick: bool = False
 
 def _sketched(contender: Contender) -> bool:
     """Whether a quick run has time for it: every other step of long ladders is left out."""
-    for ladder, word in ((WIDTHS, "width"), (EFS, "ef"), (PROBES, "probes")):
+    ladders: tuple[tuple[Sequence[float], str], ...] = ((SLACKS, "slack"), (EFS, "ef"), (PROBES, "probes"))
+    for ladder, word in ladders:
         if contender.setting.startswith(f"{word} "):
-            return ladder.index(int(contender.setting.split()[1])) % 2 == 0
+            return ladder.index(float(contender.setting.split()[1])) % 2 == 0
     return True
 
 
@@ -122,13 +121,13 @@ def grow(index: VectorIndex, X: Floats, ids: Sequence[int] | None = None) -> Non
 
 
 def guide_of(index: VectorIndex) -> Guide:
-    """What guides the searches of an index: not public, and the only way to set a width."""
+    """What guides the searches of an index: not public, and the only way to set a slack."""
     return index._guide
 
 
 def effort_for(guide: Guide, k: int, recall: float) -> Effort:
-    """What calibration found to be needed; the widest walk where it never saw that recall."""
-    return guide.effort(k, None, recall) or Effort(WIDTHS[-1], UNLIMITED)
+    """What calibration found to be needed; the longest walk where it never saw that recall."""
+    return guide.effort(k, None, recall) or Effort(SLACKS[-1])
 
 
 def check_ready(guide: Guide, tree: CobwebTree) -> None:
@@ -149,13 +148,13 @@ def index_bytes(index: VectorIndex) -> int:
     return array_bytes(index.tree.arrays) + array_bytes(guide_of(index)._g)
 
 
-def width_search(tree: CobwebTree, guide: Guide, k: int, effort: Effort) -> Search:
+def effort_search(tree: CobwebTree, guide: Guide, k: int, effort: Effort) -> Search:
     """Guided search with an effort that no calibration chose."""
     return lambda Q: guide.search(tree.arrays, Q, k, effort).documents
 
 
 def effort_cost(tree: CobwebTree, guide: Guide, k: int, effort: Effort) -> Callable[[Floats], float]:
-    """Nodes scored by `width_search`, for each query."""
+    """Nodes scored by `effort_search`, for each query."""
     return lambda Q: float(guide.search(tree.arrays, Q, k, effort).visited.mean())
 
 
@@ -177,17 +176,17 @@ def _asked(
 
 
 def gossamer(X: Floats, k: int, say: Say) -> Iterator[Contender]:
-    """Guided search with links: calibrated targets, then fixed widths; then the rankers of the paper."""
+    """Guided search with links: calibrated targets, then fixed slacks; then the rankers of the paper."""
     say("building gossamer")
     built = build_gossamer(X)
     tree, guide = built.index.tree, guide_of(built.index)
     check_ready(guide, tree)
     for target in TARGETS:
         yield _asked(LINKED, f"guided, target {target}", built, k, {"recall": target})
-    for width in WIDTHS:
-        effort = Effort(width, UNLIMITED)
-        search, cost = width_search(tree, guide, k, effort), effort_cost(tree, guide, k, effort)
-        yield Contender(LINKED, f"width {width}", built, search, cost=cost, nodes=tree.n_nodes)
+    for slack in SLACKS:
+        effort = Effort(slack)
+        search, cost = effort_search(tree, guide, k, effort), effort_cost(tree, guide, k, effort)
+        yield Contender(LINKED, f"slack {slack}", built, search, cost=cost, nodes=tree.n_nodes)
     yield _asked(LINKED, "path gain, all", built, k, {"method": "path-sum"})
     for budget in OPENED:
         options: dict[str, Any] = {"method": "best-first", "budget": budget}

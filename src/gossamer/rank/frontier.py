@@ -26,8 +26,8 @@ class Frontier(NamedTuple):
 
 
 def choose_frontier(t: TreeArrays, codes: Codes) -> Frontier:
-    """Cut the tree into about ½√N concepts, from 32 to 256: the largest is opened until there are enough."""
-    wanted = max(32, min(256, int(math.sqrt(int(t.meta[Meta.LEAVES])) / 2)))
+    """Cut the tree into about ¼√N concepts, from 32 to 256: the largest is opened until there are enough."""
+    wanted = max(32, min(256, int(math.sqrt(int(t.meta[Meta.LEAVES])) / 4)))
     cut = np.empty(wanted, np.int32)
     cut = cut[: _cut(t, cut)]
     rows = t.row[cut]

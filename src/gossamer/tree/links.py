@@ -19,6 +19,9 @@ from gossamer.tree.kernels import copy
 OWN: Final = 16
 """Links a new leaf makes."""
 
+COMING: Final = -1
+"""The degree of a leaf that has no links yet, but is about to be linked: others may link to it."""
+
 MOST: Final = 32
 """Links a leaf has at most, those back included: two cache lines."""
 
@@ -94,15 +97,6 @@ def sort_by_distance(rows: Ints, distances: Floats) -> None:
 
 
 @subkernel
-def set_links(links: Links, codes: Codes, row: int, found: Ints, distances: Floats, desk: Desk) -> None:
-    """Link a leaf to the best of what its search found (in order of distance), and those back to it."""
-    n = thin(codes, found, distances, OWN, links.to[row])
-    links.degree[row] = n
-    for i in range(n):
-        add_link(links, codes, links.to[row, i], row, desk)
-
-
-@subkernel
 def add_link(links: Links, codes: Codes, row: int, other: int, desk: Desk) -> None:
     """Let `row` link to `other`; where it has no room, all its links are thinned to make some."""
     degree = links.degree[row]
@@ -142,7 +136,7 @@ def _drop_leaf(links: Links, codes: Codes, row: int, desk: Desk) -> None:
     Who links here is found among the neighbours and theirs, which is where nearly all of them are; a link
     missed leads to a row without a leaf, or later to another leaf, and costs one wasted distance.
     """
-    degree = links.degree[row]
+    degree = max(0, links.degree[row])
     neighbours = desk.neighbours[:degree]
     copy(links.to[row, :degree], neighbours)
     links.degree[row] = 0
