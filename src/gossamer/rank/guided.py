@@ -9,6 +9,7 @@ many all of it is made anew, once, when it is next needed (`settle`).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -272,13 +273,16 @@ class Guide:
         if budget is not None:
             return Effort(most=budget, width=max(k, min(1024, budget // 4)) if self.linked else 2 * k)
         wanted = recall + _MARGIN * (1.0 - recall)
-        good = np.flatnonzero(self._recalls >= wanted)
-        if not len(good):
+        recalls: list[float] = self._recalls.tolist()  # a few numbers, for which NumPy would take longer
+        step = bisect_left(recalls, wanted)
+        if step == len(recalls):
             return None
-        step = int(good[0])
         if self.linked:
-            some = slice(max(0, step - 1), step + 1)  # the recall wanted lies between these two steps
-            return Effort(float(np.interp(wanted, self._recalls[some], _SLACKS[some])), width=_WIDEST + k)
+            slack = _SLACKS[step]
+            if step > 0:  # the recall wanted lies between this step and the one below
+                below = _SLACKS[step - 1]
+                slack = below + (slack - below) * (wanted - recalls[step - 1]) / (recalls[step] - recalls[step - 1])
+            return Effort(slack, width=_WIDEST + k)
         return Effort(most=_BUDGETS[step] + 5 * max(0, k - 10), width=2 * k)
 
     @property
@@ -380,8 +384,9 @@ def search_guided(
         effort = effort._replace(width=min(leaves, effort.width + 64 * leaves // len(documents)))
     ranked = guide.search(t, Q, k, effort, context, documents)
     most = min(k, int(t.meta[Meta.DOCUMENTS]) if documents is None else len(documents))
-    short = np.flatnonzero(ranked.documents[:, most - 1] == NONE)
-    if len(short) and effort.most == _ANY:  # a budget may run out before k are found
+    last = ranked.documents[:, most - 1]
+    if effort.most == _ANY and last.min() == NONE:  # a budget may run out before k are found
+        short = np.flatnonzero(last == NONE)
         for mine, theirs in zip(ranked, _exhaustive(t, Q[short], k, context, documents), strict=True):
             mine[short] = theirs
     return ranked

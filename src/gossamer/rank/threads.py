@@ -24,7 +24,9 @@ def _pool(process: int) -> ThreadPoolExecutor:
 
 def in_threads(work: Callable[[int, int], None], items: int, *, threads: int | None = None) -> None:
     """Call `work(start, stop)` on parts that cover range(items); in this thread if they are few."""
-    parts = min(threads or cores(), items // _SMALLEST)
+    parts = items // _SMALLEST
+    if parts > 1:  # else there is no need to ask the system how many cores there are
+        parts = min(threads or cores(), parts)
     if parts <= 1:
         work(0, items)
         return
