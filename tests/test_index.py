@@ -878,3 +878,17 @@ def test_answers_carry_their_cost() -> None:
         found = ix.search("red apple", k=2)
         assert found.visited >= 3
         assert isinstance(found, list)
+
+
+def test_a_close_that_was_stopped_lets_go_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    index = Index.create(tmp_path / "a.gsm", lambda texts: np.array([[len(text), 1.0] for text in texts]))
+    index.add(["one", "three"], ids=["a", "b"])
+    with monkeypatch.context() as patch:
+        patch.setattr(VectorIndex, "settle", stop)
+        with pytest.raises(KeyboardInterrupt):
+            index.close()
+    with Index.open(tmp_path / "a.gsm", lambda texts: np.array([[len(text), 1.0] for text in texts])) as again:
+        assert again.ids() == ["a", "b"]

@@ -155,16 +155,21 @@ class Index:
         with self._one_writer.alone():
             if self._closed:
                 return
-            on_disk = self._store.writable and self._store.layout is not None
-            if on_disk and not self._broken and self._store.snapshot_due(self._vectors, closing=True):
-                if self._vectors is not None:
-                    self._vectors.settle()  # once for all, not once for each that opens it
-                self._store.snapshot(self._vectors)
-            with self._lock.writing():
-                self._closed = True
-                self._store.close()
-                self._vectors = self._usual = None
-                self._concepts.clear()
+            try:
+                self._save_what_changed()
+            finally:  # whatever went wrong or was stopped there: every document is in SQLite, and the lock must go
+                with self._lock.writing():
+                    self._closed = True
+                    self._store.close()
+                    self._vectors = self._usual = None
+                    self._concepts.clear()
+
+    def _save_what_changed(self) -> None:
+        on_disk = self._store.writable and self._store.layout is not None
+        if on_disk and not self._broken and self._store.snapshot_due(self._vectors, closing=True):
+            if self._vectors is not None:
+                self._vectors.settle()  # once for all, not once for each that opens it
+            self._store.snapshot(self._vectors)
 
     def __enter__(self) -> Self:
         return self
@@ -207,12 +212,12 @@ class Index:
                 self._add_encoded(plan, encoded, progress)
             return plan.ids
 
-    def encode(self, texts: Iterable[str], *, progress: Progress | None = None) -> Encoded:
+    def encode(self, texts: str | Iterable[str], *, progress: Progress | None = None) -> Encoded:
         """Make the vectors of texts ahead of `add`, in any thread: one batch is encoded while another is written.
 
         What they are used for is up to `add`, which makes those that are missing or are not the encoder's any more.
         """
-        batch = check_batch(list(texts), None, None, None)
+        batch = check_batch(texts, None, None, None)
         self._check_usable()
         encoder = self._encoder
         texts = [] if is_fitted_encoder(encoder) else batch.texts

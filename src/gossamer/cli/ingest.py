@@ -105,7 +105,7 @@ class Ingest:
             self._ix.settle()
 
     def _chosen(self, records: Iterator[Record], pace: Pace) -> Iterator[Chosen | None]:
-        """Batch after batch of the size that fits, and None when there is nothing more, or it cannot be read."""
+        """Batch after batch of the size that fits, and None when there is nothing more, or a batch cannot be read."""
         try:
             while batch := list(islice(records, pace.size)):
                 yield self._choose(batch)

@@ -63,9 +63,10 @@ class Concepts:
 
     def _at_hand(self, tree: CobwebTree, texts: Texts, paths: list[tuple[int, ...]]) -> dict[int, Made]:
         """All concepts of these paths, as they are now. What holds is found without waiting for others."""
-        now, known = int(tree.arrays.meta[Meta.CHANGES]), self._made
+        now = int(tree.arrays.meta[Meta.CHANGES])
         nodes = dict.fromkeys(chain.from_iterable(paths))
         if self._tree is not None and self._tree() is tree:
+            known = self._made  # after the look at the tree: `_make` sets them in the other order
             found = {node: made for node in nodes if (made := known.get(node)) and made.seen == now}
             if len(found) == len(nodes):
                 return found

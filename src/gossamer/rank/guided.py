@@ -24,7 +24,7 @@ from gossamer.rank.selection import EVERYTHING, Flags, Ranked, nothing
 from gossamer.rank.threads import in_threads
 from gossamer.rank.walk import Guides, Scratch, new_scratch, search_rows
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
-from gossamer.tree.codes import choose_grid, empty_codes, encode_all, encode_new, with_rows
+from gossamer.tree.codes import beyond, choose_grid, empty_codes, encode_all, encode_new, with_rows
 from gossamer.tree.links import COMING, OWN, Links, drop_leaves, empty_links, links_for, new_desk
 
 _WIDTH: Final = 128
@@ -42,6 +42,10 @@ _STALE: Final = 0.75
 _THINNED: Final = 0.25
 """When so many of them went, already: removal tears holes that repair does not fully close."""
 
+_OUTSIDE: Final = 0.01
+"""When so many leaves reach beyond the grid of the codes, another is chosen. Fewer are left as they are: one outlier
+would make codes too coarse for all others."""
+
 _WAITING: Final = 20_000
 """So many new documents are linked without waiting for a search, which would wait long for them."""
 
@@ -54,9 +58,9 @@ _DISTURBANCE: Final = 1.7
 
 _STRETCH: Final = 2.0
 """For ten answers, real queries get so many times the slack beyond 1 that those need. Among questions against passages
-(MS MARCO) there are some that nothing made of documents is like: with as much slack as finds 0.993 of what the disturbed
-ones ask for, they keep 0.982 of the best ten, but one in 130 misses its very best. For more answers a walk goes further
-anyway."""
+(MS MARCO) there are some that nothing made of documents is like: with as much slack as finds 0.993 of what disturbed
+documents ask for, they keep 0.982 of the best ten, but one in 130 misses its very best. For more answers a walk goes
+further anyway."""
 
 _MARGIN: Final = 2.0 / 3.0
 """The share of the misses allowed that is kept in reserve: asked for 0.97, calibration must show 0.99."""
@@ -111,7 +115,7 @@ class Guide:
         So a run of insertions is linked once: links and what is measured of them are of no use before a search.
         """
         if int(t.meta[Meta.LEAVES]) <= _SMALL:
-            self._g = None  # whatever was known of it is cheaper to make again
+            self._drop()  # whatever was known of it is cheaper to make again
             return
         self._stirred += len(documents)
         if self._unlinked or self._g is None or self._stirred >= _STALE * self._sized_for:
@@ -132,22 +136,30 @@ class Guide:
         return leaves <= _SMALL or (self._fits(t) and leaves < 1.5 * self._calibrated_for)
 
     def _fits(self, t: TreeArrays) -> bool:
-        """Whether all leaves are linked, and on the grid of the codes."""
-        return self._g is not None and self.ready(t) and self._g.codes.outside[0] == 0
+        """Whether all leaves are linked, and nearly all on the grid of the codes."""
+        g = self._g  # once: a search asks without a lock, and a change may be going on
+        return g is not None and self.ready(t) and int(g.codes.outside[0]) <= _OUTSIDE * int(t.meta[Meta.LEAVES])
 
     def settle(self, t: TreeArrays) -> None:
         """Do what was left: link, where too many came or went to do so at once, and measure what a search finds."""
         if self.is_settled(t):
             return
-        try:
-            if not self._fits(t):
+        if not self._fits(t):
+            on_grid = self._g is not None and self.ready(t)
+            try:
                 self._make_anew(t)
-                self._unlinked = False
-            if not self.is_settled(t):
-                self._calibrate(t)
-        except BaseException:
-            self._g, self._calibrated_for = None, 0  # half of it is worth nothing: the next one begins again
-            raise
+            except BaseException:
+                self._drop()  # half of it is worth nothing: the next one begins again
+                raise
+            self._unlinked = False
+            if on_grid:
+                self._calibrated_for = 0  # what was measured was measured on another grid
+        if not self.is_settled(t):
+            self._calibrate(t)
+
+    def _drop(self) -> None:
+        """Forget everything."""
+        self._g, self._calibrated_for = None, 0
 
     def forget(self, t: TreeArrays, rows: Ints) -> None:
         """Take out leaves: `rows` are those of documents that were just removed; some may still hold others."""
@@ -157,7 +169,7 @@ class Guide:
         self._stirred += len(rows)
         gone = np.unique(rows[~np.isfinite(t.norm[rows])]).astype(np.int32)
         if int(t.meta[Meta.LEAVES]) <= _SMALL:
-            self._g = None
+            self._drop()
         elif self._unlinked or self._removed >= _THINNED * self._sized_for:
             self._unlinked, self._calibrated_for = True, 0
             if self.linked:  # those of them that were linked: others mostly have no code yet
@@ -189,6 +201,8 @@ class Guide:
         leaves = int(t.meta[Meta.LEAVES])
         torn = self._g is None or self._removed >= _THINNED * self._sized_for
         links = empty_links() if self._g is None or torn else self._g.links
+        if self._g is not None and not torn and self.linked and self._g.codes.outside[0] > 0:
+            links.degree[beyond(t, self._g.codes)] = 0  # what they chose, they chose by codes that said little
         codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
         encode_all(t, codes)
         self._g = Guides(codes, links_for(links, len(t.vectors)) if self.linked else links, choose_frontier(t, codes))
@@ -297,7 +311,6 @@ class Guide:
 
     def _calibrate(self, t: TreeArrays) -> None:
         """Measure the share of true answers found at each step of the ladder, with disturbed documents as queries."""
-        self._calibrated_for = int(t.meta[Meta.LEAVES])
         Q = _disturbed(t)
         exact = PathSum().search(t, Q, 10).documents
         recalls = []
@@ -309,6 +322,7 @@ class Guide:
                 break
         # More effort never finds less; a dip is the sample's noise.
         self._recalls = np.maximum.accumulate(np.array(recalls))
+        self._calibrated_for = int(t.meta[Meta.LEAVES])
 
     def _take_scratch(self, t: TreeArrays, width: int) -> Scratch:
         """Scratch that is large enough, from those not in use; popping is atomic, so threads never share one."""
@@ -345,8 +359,8 @@ class Guide:
             "recalls": self._recalls,
             "ladder": self._ladder[: len(self._recalls)],
         }
-        if self.linked:
-            arrays |= {"to": self._g.links.to[:rows], "degree": self._g.links.degree[:rows]}
+        if self.linked:  # copies: what is written after the lock is given back must not change, and a search may link
+            arrays |= {"to": self._g.links.to[:rows].copy(), "degree": self._g.links.degree[:rows].copy()}
         return Bundle(params, arrays)
 
     @classmethod
@@ -364,6 +378,7 @@ class Guide:
             links = empty_links()
             if guide.linked:
                 links = links_for(Links(bundle.arrays["to"], bundle.arrays["degree"]), len(t.vectors))
+                np.maximum(links.degree, 0, out=links.degree)  # none is coming any more
             guide._g = Guides(codes, links, choose_frontier(t, codes))
             guide._frontier_at = int(t.meta[Meta.CHANGES])
             known = bundle.arrays.get("ladder", np.zeros(0))  # once searches were told how wide to go instead
@@ -386,11 +401,12 @@ def search_guided(
     if effort is None or few or not guide.ready(t):
         return _exhaustive(t, Q, k, context, documents)
     if documents is not None:
-        effort = effort._replace(width=min(leaves, effort.width + 64 * leaves // len(documents)))
+        far = max(64, 5 * k // 4) * leaves // len(documents)  # so many are met until k of those allowed are
+        effort = effort._replace(width=min(leaves, effort.width + far))
     ranked = guide.search(t, Q, k, effort, context, documents)
     most = min(k, int(t.meta[Meta.DOCUMENTS]) if documents is None else len(documents))
     last = ranked.documents[:, most - 1]
-    if effort.most == _ANY and last.min() == NONE:  # a budget may run out before k are found
+    if effort.most == _ANY and (last == NONE).any():  # a budget may run out before k are found
         short = np.flatnonzero(last == NONE)
         for mine, theirs in zip(ranked, _exhaustive(t, Q[short], k, context, documents), strict=True):
             mine[short] = theirs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import Final
 
@@ -33,5 +33,11 @@ def in_threads(work: Callable[[int, int], None], items: int, *, threads: int | N
     bounds = [items * part // parts for part in range(parts + 1)]
     # The pool belongs to this process: threads do not survive a fork.
     jobs = [_pool(os.getpid()).submit(work, *bounds[part : part + 2]) for part in range(parts)]
-    for job in jobs:
-        job.result()
+    try:
+        for job in jobs:
+            job.result()
+    except BaseException:  # Ctrl-C, say: whoever hears of it may change the arrays that the others still read
+        for job in jobs:
+            job.cancel()
+        wait(jobs)
+        raise

@@ -251,8 +251,9 @@ class Store:
             if self.layout is None:
                 self._forget(self.seq)
             elif vectors is not None:
+                settled = vectors.settled  # before: a search may settle it while this is written
                 write_snapshot(self.layout, self.seq, self.settings.identity, vectors)
-                self._settled = vectors.settled
+                self._settled = settled
                 self._remove_damaged()
                 oldest = remove_old(self.layout)
                 if oldest is not None:

@@ -58,6 +58,14 @@ def choose_grid(t: TreeArrays) -> tuple[Floats, Doubles]:
     return centre, np.array([max(largest, 1e-30) / 127.0])
 
 
+def beyond(t: TreeArrays, codes: Codes) -> Ints:
+    """The rows of leaves that reach well beyond the grid."""
+    rows = np.arange(min(int(t.meta[Meta.LEAF_ROWS]), len(codes.leaf)), dtype=np.int32)
+    parts = np.array_split(rows, 1 + len(rows) // 8192)
+    far = [np.abs(t.vectors[part] - codes.centre).max(axis=1) > (_BEYOND + 0.5) * codes.step[0] for part in parts]
+    return rows[np.concatenate(far) & np.isfinite(t.norm[rows])]
+
+
 def empty_codes(centre: Floats, step: Doubles) -> Codes:
     """Codes of no row yet, on a grid."""
     width = -(-len(centre) // LANES) * LANES

@@ -114,12 +114,28 @@ def add_link(links: Links, codes: Codes, row: int, other: int, desk: Desk) -> No
 
 @subkernel
 def _relink(links: Links, codes: Codes, row: int, n: int, desk: Desk) -> None:
-    """Choose the links of a leaf anew from the first n candidates on the desk, in any order."""
+    """Choose the links of a leaf anew from the first n candidates on the desk, in any order.
+
+    As `thin` does, but those whose nearest is this leaf are kept: an outlier may be linked from nowhere else.
+    """
     candidates, distances = desk.candidates[:n], desk.distances[:n]
     for i in range(n):
         distances[i] = code_distance(codes, row, candidates[i])
     sort_by_distance(candidates, distances)
-    links.degree[row] = thin(codes, candidates, distances, MOST - MOST // 4, links.to[row])
+    out, kept = links.to[row], 0
+    for i in range(n):
+        other = candidates[i]
+        depends = links.degree[other] > 0 and links.to[other, 0] == row
+        near = distances[i] != np.inf and kept < (MOST - 1 if depends else MOST - MOST // 4)
+        if not depends:
+            for j in range(kept):
+                if not near:
+                    break
+                near = not code_distance(codes, other, out[j]) < distances[i]
+        if near:
+            out[kept] = other
+            kept += 1
+    links.degree[row] = kept
 
 
 @kernel
