@@ -110,11 +110,11 @@ def main(path: str) -> None:
         first, _, point = line.strip().partition(" ")
         child = os.fork()
         if child == 0:
+            tell(f"pid {os.getpid()}")  # the child itself: its parent might come later than its first operation
             if point:
                 die_at(point, random.Random(int(first)).randint(1, 4))
             work(path, int(first))
             os._exit(0)
-        tell(f"pid {child}")
         os.waitpid(child, 0)
         tell("ended")
 

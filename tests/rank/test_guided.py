@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer import CobwebTree, VectorIndex
-from gossamer.rank import guided
+from gossamer.rank import dial, guided, threads
 from gossamer.rank.density import log_p
-from gossamer.rank.guided import Effort, Guide
+from gossamer.rank.dial import Effort
+from gossamer.rank.guided import Guide
 from gossamer.rank.linking import _leaves_beside
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.threads import in_threads
@@ -48,6 +50,7 @@ def share_found(found: npt.NDArray[Any], exact: npt.NDArray[Any]) -> float:
 def index() -> VectorIndex:
     made = VectorIndex(24, whitener=None)
     made.add(topics(6000))
+    made.settle()
     return made
 
 
@@ -301,8 +304,8 @@ def test_links_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.Monkey
         return [links.to[row, : links.degree[row]].tolist() for row in range(3300)]
 
     ours = linked()
-    for threads in (1, 3):
-        monkeypatch.setattr(guided, "in_threads", partial(in_threads, threads=threads))
+    for count in (1, 3):
+        monkeypatch.setattr(guided, "in_threads", partial(in_threads, threads=count))
         assert linked() == ours
 
 
@@ -364,18 +367,21 @@ def test_what_is_being_written_does_not_change_while_a_search_links() -> None:
         assert np.array_equal(array, before[name], equal_nan=array.dtype.kind == "f"), name
 
 
-def test_nobody_works_on_after_an_interruption() -> None:
-    at_work, slow = [], Event()
+def test_nobody_works_on_after_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, ended, pool = Barrier(2), [], ThreadPoolExecutor(2)
+    monkeypatch.setattr(threads, "_pool", lambda process: pool)
 
     def work(first: int, last: int) -> None:
+        both.wait(30)
         if first == 0:
             raise KeyboardInterrupt
-        slow.wait(0.2)
-        at_work.append(first)
+        time.sleep(0.2)
+        ended.append(first)
 
     with pytest.raises(KeyboardInterrupt):
         in_threads(work, 8, threads=2)
-    assert at_work == [4], "the other part was waited for"
+    assert ended == [4], "the other part was waited for"
+    pool.shutdown()
 
 
 def test_hard_queries_are_given_more_than_easy_ones(index: VectorIndex) -> None:
@@ -428,9 +434,9 @@ def test_settling_that_was_stopped_begins_again(monkeypatch: pytest.MonkeyPatch)
     def stop(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    for where in ("choose_links", "_disturbed"):
+    for module, where in ((guided, "choose_links"), (dial, "_disturbed")):
         with monkeypatch.context() as patch:
-            patch.setattr(guided, where, stop)
+            patch.setattr(module, where, stop)
             with pytest.raises(KeyboardInterrupt):
                 index.search(QUERIES)
         assert not index.settled
