@@ -14,7 +14,7 @@ from gossamer.bench.search import K
 from gossamer.bench.systems import build_gossamer, grow, guide_of
 from gossamer.bench.timing import Say, Times, clock, take_turns, threads
 from gossamer.checks import Floats
-from gossamer.rank.guided import Effort
+from gossamer.rank.dial import Effort
 from gossamer.results import SearchResult
 from gossamer.tree.arrays import Longs, Meta
 from gossamer.vectors import VectorIndex

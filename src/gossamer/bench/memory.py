@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from gossamer.bench import resident
 from gossamer.bench.data import Data
 from gossamer.bench.report import Report, Row, Section
 from gossamer.bench.systems import array_bytes, guide_of
@@ -18,32 +19,6 @@ from gossamer.bench.timing import Say
 from gossamer.vectors import VectorIndex
 
 _MEGABYTE: Final = 2**20
-
-_LOADING: Final = """
-import json, os, sys
-import numpy as np
-from gossamer import VectorIndex
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-small, large, queries = sys.argv[1:]
-Q = np.load(queries)
-def ask(index):
-    index.search(Q, 10)
-    index.search(Q[0], 10)
-warm = VectorIndex.load(small)
-ask(warm)
-before = resident()
-index = VectorIndex.load(large)
-loaded = resident()
-ask(index)
-asked = resident()
-index.search(Q[:8], 10, "path-sum", context=1.0)
-print(json.dumps({"loaded": loaded - before, "after searches": asked - before, "after path-sum": resident() - before}))
-"""
-"""Run in a process of its own; a small index is loaded and asked first, so that code and libraries are there."""
 
 
 def run(data: Data, *, say: Say) -> Report:
@@ -59,16 +34,16 @@ def run(data: Data, *, say: Say) -> Report:
         np.save(Path(folder) / "queries.npy", data.raw_queries[:200])
         say("loading")
         arrays = _by_part(VectorIndex.load(Path(folder) / "large"))
-        resident = _resident(Path(folder))
+        sizes = _resident(Path(folder))
     held, given = data.X.nbytes, data.raw.nbytes
     parts = [_row(name, size, held, given) for name, size in {**arrays, "all arrays": sum(arrays.values())}.items()]
-    grown = [_row(f"process, {name}", size, held, given) for name, size in resident.items()]
+    grown = [_row(f"process, {name}", size, held, given) for name, size in sizes.items()]
     built = _row("arrays of an index just built, with room to grow", sum(_by_part(index).values()), held, given)
     notes = [
         f"vectors held: {held / _MEGABYTE:,.1f} MB, whitened float32; vectors given: {given / _MEGABYTE:,.1f} MB. "
         "process: growth of the resident set of a fresh process; path-sum with context keeps weights of its own.",
     ]
-    if not resident:
+    if not sizes:
         notes.append("The resident set is read from /proc, which is not here.")
     return Report("memory", data.description, {}, [Section("memory of a loaded index", [*parts, *grown, built], notes)])
 
@@ -102,6 +77,7 @@ def _resident(folder: Path) -> dict[str, int]:
     if not Path("/proc/self/statm").exists():
         return {}
     paths = [str(folder / name) for name in ("small", "large", "queries.npy")]
-    done = subprocess.run([sys.executable, "-c", _LOADING, *paths], check=True, capture_output=True, text=True)
+    command = [sys.executable, "-m", resident.__name__, *paths]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     sizes: dict[str, int] = json.loads(done.stdout)
     return sizes

@@ -16,7 +16,8 @@ from gossamer.bench.search import K
 from gossamer.bench.systems import check_ready
 from gossamer.bench.timing import Say
 from gossamer.checks import Floats
-from gossamer.rank.guided import Effort, Guide
+from gossamer.rank.dial import Effort
+from gossamer.rank.guided import Guide
 from gossamer.rank.path_sum import PathSum
 from gossamer.tree.arrays import Longs
 from gossamer.tree.cobweb import CobwebTree

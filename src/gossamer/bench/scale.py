@@ -13,7 +13,8 @@ from gossamer.bench.search import K
 from gossamer.bench.systems import SLACKS, check_ready, effort_for
 from gossamer.bench.timing import Say, Times, clock
 from gossamer.checks import Floats
-from gossamer.rank.guided import Effort, Guide
+from gossamer.rank.dial import Effort
+from gossamer.rank.guided import Guide
 from gossamer.tree.arrays import Longs
 from gossamer.tree.cobweb import CobwebTree
 

@@ -14,7 +14,8 @@ from gossamer.bench.measures import Ids
 from gossamer.bench.timing import Say, all_cores, clock
 from gossamer.checks import Floats
 from gossamer.errors import InputError
-from gossamer.rank.guided import Effort, Guide
+from gossamer.rank.dial import Effort
+from gossamer.rank.guided import Guide
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.vectors import VectorIndex
 

@@ -2,20 +2,20 @@
 
 The tree is the entrance, links between leaves are the last step, and what they find is scored exactly
 (see `walk` for the three steps, `linking` for how links come about). What guides a search is kept beside
-the tree and follows it: after one insertion only what that insertion touched is brought up to date, and after
-many all of it is made anew, once, when it is next needed (`settle`).
+the tree and follows it: after one insertion only what that insertion touched is brought up to date, and what many
+call for is done once, when it is next needed (`settle`).
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from gossamer.bundle import Bundle
+from gossamer.rank.dial import UNLIMITED, Dial, Effort
 from gossamer.rank.frontier import choose_frontier
 from gossamer.rank.linking import choose_among, choose_links, put_links
 from gossamer.rank.listed import rank_listed
@@ -23,7 +23,7 @@ from gossamer.rank.path_sum import PathSum
 from gossamer.rank.selection import EVERYTHING, Flags, Ranked, nothing
 from gossamer.rank.threads import in_threads
 from gossamer.rank.walk import Guides, Scratch, new_scratch, search_rows
-from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
+from gossamer.tree.arrays import NONE, Floats, Ints, Longs, Meta, TreeArrays
 from gossamer.tree.codes import beyond, choose_grid, empty_codes, encode_all, encode_new, with_rows
 from gossamer.tree.links import COMING, OWN, Links, drop_leaves, empty_links, links_for, new_desk
 
@@ -37,10 +37,11 @@ _BATCH: Final = 0.02
 """Of the leaves linked already, how many are linked at once."""
 
 _STALE: Final = 0.75
-"""When so many documents, by the size then, came or went since all links were made, they are made anew."""
+"""When so many documents, by the size then, came or went since the grid of the codes was chosen, it is chosen anew, and
+what came is linked when it is needed."""
 
 _THINNED: Final = 0.25
-"""When so many of them went, already: removal tears holes that repair does not fully close."""
+"""When so many of them went, all links are made anew: removal tears holes that repair does not fully close."""
 
 _OUTSIDE: Final = 0.01
 """When so many leaves reach beyond the grid of the codes, another is chosen. Fewer are left as they are: one outlier
@@ -52,36 +53,6 @@ _WAITING: Final = 20_000
 _SMALL: Final = 1024
 """Up to so many leaves everything is scored: that is as fast."""
 
-_SAMPLE: Final = 300
-_DISTURBANCE: Final = 1.7
-"""Calibration asks for documents with noise nearly twice as large as the documents' own spread."""
-
-_STRETCH: Final = 2.0
-"""For ten answers, real queries get so many times the slack beyond 1 that those need. Among questions against passages
-(MS MARCO) there are some that nothing made of documents is like: with as much slack as finds 0.993 of what disturbed
-documents ask for, they keep 0.982 of the best ten, but one in 130 misses its very best. For more answers a walk goes
-further anyway."""
-
-_MARGIN: Final = 2.0 / 3.0
-"""The share of the misses allowed that is kept in reserve: asked for 0.97, calibration must show 0.99."""
-
-_SLACKS: Final = (0.96, 1.0, 1.02, 1.04, 1.06, 1.08, 1.1, 1.13, 1.17, 1.22, 1.3, 1.5)
-_BUDGETS: Final = (250, 500, 1000, 2000, 4000, 8000, 16_000)
-
-_WIDEST: Final = 1024
-"""Leaves that a walk keeps in sight, beside those it is asked for: an end for queries to which everything is alike."""
-
-_ANY: Final = 1 << 30
-
-
-class Effort(NamedTuple):
-    """What a search may spend: how far beyond the best it follows links, how many nodes it may score, and how many
-    leaves it keeps in sight."""
-
-    slack: float = math.inf
-    most: int = _ANY
-    width: int = _WIDEST
-
 
 class Guide:
     """What guides the searches of one tree. Searches may run side by side; changes need the tree alone."""
@@ -89,13 +60,12 @@ class Guide:
     def __init__(self, *, links: bool = True) -> None:
         self.linked = links
         self._g: Guides | None = None
-        self._sized_for = 0  # leaves when codes were put on their grid and links last made anew
+        self._sized_for = 0  # leaves when codes were put on their grid
         self._stirred = 0  # documents that came or went since
         self._removed = 0  # those of them that went
-        self._unlinked = False  # whether too many came or went for links to be mended: all are to be made anew
+        self._unlinked = False  # whether some wait to be linked, because too many came or went at once
         self._frontier_at = 0  # Meta.CHANGES when the frontier was chosen
-        self._calibrated_for = 0
-        self._recalls: Doubles = np.zeros(0)  # by step of the ladder
+        self._dial = Dial(linked=links)
         self._scratch: list[Scratch] = []
 
     def ready(self, t: TreeArrays) -> bool:
@@ -133,7 +103,7 @@ class Guide:
     def is_settled(self, t: TreeArrays) -> bool:
         """Whether everything there is was linked and measured, or is so little that nobody needs it."""
         leaves = int(t.meta[Meta.LEAVES])
-        return leaves <= _SMALL or (self._fits(t) and leaves < 1.5 * self._calibrated_for)
+        return leaves <= _SMALL or (self._fits(t) and self._dial.holds(leaves))
 
     def _fits(self, t: TreeArrays) -> bool:
         """Whether all leaves are linked, and nearly all on the grid of the codes."""
@@ -153,13 +123,14 @@ class Guide:
                 raise
             self._unlinked = False
             if on_grid:
-                self._calibrated_for = 0  # what was measured was measured on another grid
+                self._dial.reset()  # what was measured was measured on another grid
         if not self.is_settled(t):
-            self._calibrate(t)
+            self._dial.measure(t, lambda Q, k, effort: self.search(t, Q, k, effort).documents)
 
     def _drop(self) -> None:
         """Forget everything."""
-        self._g, self._calibrated_for = None, 0
+        self._g = None
+        self._dial.reset()
 
     def forget(self, t: TreeArrays, rows: Ints) -> None:
         """Take out leaves: `rows` are those of documents that were just removed; some may still hold others."""
@@ -171,7 +142,8 @@ class Guide:
         if int(t.meta[Meta.LEAVES]) <= _SMALL:
             self._drop()
         elif self._unlinked or self._removed >= _THINNED * self._sized_for:
-            self._unlinked, self._calibrated_for = True, 0
+            self._unlinked = True
+            self._dial.reset()
             if self.linked:  # those of them that were linked: others mostly have no code yet
                 known = gone[gone < len(self._g.codes.leaf_norm)]
                 self._g.codes.leaf_norm[known] = np.inf
@@ -199,14 +171,14 @@ class Guide:
     def _make_anew(self, t: TreeArrays) -> None:
         """Choose the grid and code everything anew, and link what is not; all of it, where too much went."""
         leaves = int(t.meta[Meta.LEAVES])
-        torn = self._g is None or self._removed >= _THINNED * self._sized_for
-        links = empty_links() if self._g is None or torn else self._g.links
-        if self._g is not None and not torn and self.linked and self._g.codes.outside[0] > 0:
-            links.degree[beyond(t, self._g.codes)] = 0  # what they chose, they chose by codes that said little
+        old = None if self._removed >= _THINNED * self._sized_for else self._g
+        links = empty_links() if old is None else old.links
+        if old is not None and self.linked and old.codes.outside[0] > 0:
+            links.degree[beyond(t, old.codes)] = 0  # what they chose, they chose by codes that said little
         codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
         encode_all(t, codes)
         self._g = Guides(codes, links_for(links, len(t.vectors)) if self.linked else links, choose_frontier(t, codes))
-        self._sized_for, self._stirred, self._removed = leaves, 0, 0 if torn else self._removed
+        self._sized_for, self._stirred, self._removed = leaves, 0, 0 if old is None else self._removed
         self._frontier_at = int(t.meta[Meta.CHANGES])
         if self.linked:
             alive = np.flatnonzero(np.isfinite(codes.leaf_norm[: t.meta[Meta.LEAF_ROWS]])).astype(np.int32)
@@ -283,46 +255,8 @@ class Guide:
         return ranked
 
     def effort(self, k: int, budget: int | None, recall: float) -> Effort | None:
-        """What to spend for a budget of nodes, or else for a share of the true answers.
-
-        None where calibration never saw that share: such data (tight clusters far apart, two dimensions) is better
-        searched exhaustively than badly.
-        """
-        if budget is not None:
-            return Effort(most=budget, width=max(k, min(1024, budget // 4)) if self.linked else 2 * k)
-        wanted = recall + _MARGIN * (1.0 - recall)
-        recalls: list[float] = self._recalls.tolist()  # a few numbers, for which NumPy would take longer
-        step = bisect_left(recalls, wanted)
-        if step == len(recalls):
-            return None
-        if self.linked:
-            slack = _SLACKS[step]
-            if step > 0:  # the recall wanted lies between this step and the one below
-                below = _SLACKS[step - 1]
-                slack = below + (slack - below) * (wanted - recalls[step - 1]) / (recalls[step] - recalls[step - 1])
-            stretch = max(1.0, _STRETCH * math.sqrt(10.0 / max(k, 10)))
-            return Effort(max(slack, 1.0 + stretch * (slack - 1.0)), width=_WIDEST + k)
-        return Effort(most=_BUDGETS[step] + 5 * max(0, k - 10), width=2 * k)
-
-    @property
-    def _ladder(self) -> Doubles:
-        """The efforts that calibration tries, in rising order."""
-        return np.array(_SLACKS if self.linked else _BUDGETS, np.float64)
-
-    def _calibrate(self, t: TreeArrays) -> None:
-        """Measure the share of true answers found at each step of the ladder, with disturbed documents as queries."""
-        Q = _disturbed(t)
-        exact = PathSum().search(t, Q, 10).documents
-        recalls = []
-        for step in self._ladder.tolist():
-            effort = Effort(step) if self.linked else Effort(most=int(step), width=20)
-            found = self.search(t, Q, 10, effort).documents
-            recalls.append(float((found[:, :, None] == exact[:, None, :]).any(axis=2).mean()))
-            if recalls[-1] > 0.9995:
-                break
-        # More effort never finds less; a dip is the sample's noise.
-        self._recalls = np.maximum.accumulate(np.array(recalls))
-        self._calibrated_for = int(t.meta[Meta.LEAVES])
+        """What to spend for a budget of nodes, or else for a share of the true answers; None for everything."""
+        return self._dial.effort(k, budget, recall)
 
     def _take_scratch(self, t: TreeArrays, width: int) -> Scratch:
         """Scratch that is large enough, from those not in use; popping is atomic, so threads never share one."""
@@ -342,13 +276,14 @@ class Guide:
 
     def to_bundle(self, t: TreeArrays) -> Bundle:
         """What cannot be derived from the tree: the grid, the links, and what was measured."""
+        measured, curve = self._dial.to_parts()
         params = {
             "links": self.linked,
             "sized_for": self._sized_for,
             "stirred": self._stirred,
             "removed": self._removed,
             "unlinked": self._unlinked,
-            "calibrated_for": self._calibrated_for,
+            **measured,
         }
         if self._g is None:
             return Bundle(params, {})
@@ -356,8 +291,7 @@ class Guide:
         arrays: dict[str, npt.NDArray[np.generic]] = {
             "centre": self._g.codes.centre,
             "step": self._g.codes.step,
-            "recalls": self._recalls,
-            "ladder": self._ladder[: len(self._recalls)],
+            **curve,
         }
         if self.linked:  # copies: what is written after the lock is given back must not change, and a search may link
             arrays |= {"to": self._g.links.to[:rows].copy(), "degree": self._g.links.degree[:rows].copy()}
@@ -370,9 +304,8 @@ class Guide:
         guide._sized_for, guide._stirred = bundle.params["sized_for"], bundle.params["stirred"]
         guide._removed = bundle.params["removed"]
         guide._unlinked = bundle.params.get("unlinked", False)  # which all were that did not say
-        guide._calibrated_for = bundle.params["calibrated_for"]
+        guide._dial.restore(bundle.params, bundle.arrays)
         if "centre" in bundle.arrays:
-            guide._recalls = bundle.arrays["recalls"]
             codes = with_rows(empty_codes(bundle.arrays["centre"], bundle.arrays["step"]), len(t.vectors), len(t.mean))
             encode_all(t, codes)
             links = empty_links()
@@ -381,9 +314,6 @@ class Guide:
                 np.maximum(links.degree, 0, out=links.degree)  # none is coming any more
             guide._g = Guides(codes, links, choose_frontier(t, codes))
             guide._frontier_at = int(t.meta[Meta.CHANGES])
-            known = bundle.arrays.get("ladder", np.zeros(0))  # once searches were told how wide to go instead
-            if not np.array_equal(known, guide._ladder[: len(guide._recalls)]):
-                guide._recalls, guide._calibrated_for = np.zeros(0), 0
         return guide
 
 
@@ -406,7 +336,7 @@ def search_guided(
     ranked = guide.search(t, Q, k, effort, context, documents)
     most = min(k, int(t.meta[Meta.DOCUMENTS]) if documents is None else len(documents))
     last = ranked.documents[:, most - 1]
-    if effort.most == _ANY and (last == NONE).any():  # a budget may run out before k are found
+    if effort.most == UNLIMITED and (last == NONE).any():  # a budget may run out before k are found
         short = np.flatnonzero(last == NONE)
         for mine, theirs in zip(ranked, _exhaustive(t, Q[short], k, context, documents), strict=True):
             mine[short] = theirs
@@ -428,15 +358,3 @@ def _flags(t: TreeArrays, documents: Longs | None) -> tuple[Flags, Flags]:
     leaf_flags = np.zeros(len(t.vectors), np.uint8)
     leaf_flags[t.row[t.leaf[documents]]] = 1
     return leaf_flags, flags
-
-
-def _disturbed(t: TreeArrays) -> Floats:
-    """Documents spread evenly over the rows, with noise added, at their old distance from the centre."""
-    rows = np.flatnonzero(np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]]))
-    X = t.vectors[rows[:: max(1, len(rows) // _SAMPLE)]][:_SAMPLE].astype(np.float64)
-    root = t.row[t.meta[Meta.ROOT]]
-    centre, spread = t.mean[root], math.sqrt(float(t.m2[root].mean()) / int(t.size[t.meta[Meta.ROOT]]))
-    away = X - centre
-    noisy = away + np.random.default_rng(0).normal(size=X.shape) * spread * _DISTURBANCE
-    lengths = np.linalg.norm(away, axis=1) / np.maximum(np.linalg.norm(noisy, axis=1), 1e-30)
-    return (centre + noisy * lengths[:, None]).astype(np.float32)
