@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from gossamer.hybrid import Ranking, Scored
-from gossamer.reasons import Asked, explain_hits
-from gossamer.results import Concept, Explanation, Hit, Hits
-from gossamer.store import DocumentRow, PassageRow, rows
+from gossamer.hybrid import Ranking
+from gossamer.reasons import Asked, Placed, explain_hits, place
+from gossamer.results import Explanation, Hit, Hits
+from gossamer.store import rows
 
 
 def hits_of(asked: Asked, ranking: Ranking, k: int, *, explain: bool) -> Hits:
@@ -19,28 +19,21 @@ def hits_of(asked: Asked, ranking: Ranking, k: int, *, explain: bool) -> Hits:
         ranked = [found for found in ranked if found.score >= least]
     documents = rows.documents_by_number(asked.db, (found.document for found in ranked))
     ranked = sorted(ranked, key=lambda found: (-found.score, documents[found.document].id))[:k]
-    places = rows.passages_by_number(asked.db, (found.passage for found in ranked))
-    paths = asked.describe(asked.vectors.paths(found.passage for found in ranked))
-    why: Sequence[Explanation | None] = explain_hits(asked, ranked, documents) if explain else [None] * len(ranked)
-    found = (
-        _hit(found, documents[found.document], places[found.passage], path, reason)
-        for found, path, reason in zip(ranked, paths, why, strict=True)
-    )
-    return Hits(found, visited=ranking.visited)
+    placed = place(asked, ranked, range(1, len(ranked) + 1), documents)
+    why: Sequence[Explanation | None] = explain_hits(asked, placed) if explain else [None] * len(placed)
+    return Hits(map(_hit, placed, why), visited=ranking.visited)
 
 
-def _hit(
-    found: Scored, document: DocumentRow, place: PassageRow, path: tuple[Concept, ...], why: Explanation | None
-) -> Hit:
+def _hit(placed: Placed, why: Explanation | None) -> Hit:
     return Hit(
-        id=document.id,
-        text=document.text,
-        score=found.score,
-        metadata=json.loads(document.metadata),
-        path=path,
-        passage=document.text[place.start : place.stop],
-        start=place.start,
-        dense=found.dense,
-        lexical=found.lexical,
+        id=placed.row.id,
+        text=placed.row.text,
+        score=placed.found.score,
+        metadata=json.loads(placed.row.metadata),
+        path=placed.way,
+        passage=placed.passage,
+        start=placed.start,
+        dense=placed.found.dense,
+        lexical=placed.found.lexical,
         explanation=why,
     )

@@ -57,12 +57,29 @@ class Asked:
 
 @dataclass(frozen=True)
 class Placed:
-    """A document with its score, its place among all, and where it lies."""
+    """A document with its score, its place among all, where it lies, and the passage that was found."""
 
     found: Scored
     row: DocumentRow
     rank: int
     path: tuple[int, ...]
+    way: tuple[Concept, ...]
+    """The same, in words."""
+    start: int
+    passage: str
+
+
+def place(
+    asked: Asked, scored: Sequence[Scored], ranks: Iterable[int], documents: Mapping[int, DocumentRow]
+) -> list[Placed]:
+    """Scored documents with all that is shown of them."""
+    paths = asked.vectors.paths(found.passage for found in scored)
+    places = rows.passages_by_number(asked.db, (found.passage for found in scored))
+    placed = []
+    for found, rank, path, way in zip(scored, ranks, paths, asked.describe(paths), strict=True):
+        row, at = documents[found.document], places[found.passage]
+        placed.append(Placed(found, row, rank, path, way, at.start, row.text[at.start : at.stop]))
+    return placed
 
 
 def explain_document(asked: Asked, row: DocumentRow, k: int) -> Explanation:
@@ -81,27 +98,19 @@ def explain_document(asked: Asked, row: DocumentRow, k: int) -> Explanation:
     return _explanations(asked, [(placed[0], rival)], of=len(documents), k=k, missing=missing)[0]
 
 
-def explain_hits(asked: Asked, ranked: Sequence[Scored], documents: Mapping[int, DocumentRow]) -> list[Explanation]:
+def explain_hits(asked: Asked, placed: Sequence[Placed]) -> list[Explanation]:
     """The answers to a search, each against the best one; the best against the second."""
-    placed = [
-        Placed(found, documents[found.document], rank, asked.vectors.path(found.passage))
-        for rank, found in enumerate(ranked, 1)
-    ]
     pairs = [(here, placed[0] if at else placed[1] if len(placed) > 1 else None) for at, here in enumerate(placed)]
     return _explanations(asked, pairs, of=rows.count_documents(asked.db), k=len(placed), missing=0.0)
 
 
 def _placed(asked: Asked, ranks: Mapping[int, int]) -> list[Placed]:
     best = best_passages(asked.db, asked.vectors, asked.q, ranks, Scope())
-    documents = rows.documents_by_number(asked.db, ranks)
-    found = {
-        document: Scored(document, passage, dense, asked.lexical.get(document, 0.0))
-        for document, (dense, passage) in best.items()
-    }
-    return [
-        Placed(found[document], documents[document], rank, asked.vectors.path(found[document].passage))
-        for document, rank in ranks.items()
-    ]
+    scored = []
+    for document in ranks:
+        dense, passage = best[document]
+        scored.append(Scored(document, passage, dense, asked.lexical.get(document, 0.0)))
+    return place(asked, scored, ranks.values(), rows.documents_by_number(asked.db, ranks))
 
 
 def _rank(
@@ -136,17 +145,16 @@ def _explanations(
     if asked.vectors.whitener is None:
         x = at_length_of_documents(t, x)
     seen = evidence(t, x, (node for here, _ in pairs for node in here.path))
-    ways, siblings = _ways(asked, pairs), _siblings(asked, pairs, seen)
-    texts = _texts(asked, [one for pair in pairs for one in pair if one])
+    siblings = _siblings(asked, pairs, seen)
     words = _words(asked, [here.row.document for here, _ in pairs])
     held_by_query = terms_of(asked.query or "").keys()
+    length = float(np.linalg.norm(x.astype(np.float64)))
     explained = []
     for here, other in pairs:
         found = here.found
-        path = _steps(ways[here.path], scale(t, x, here.path[-1]), seen, siblings)
+        path = _steps(here.way, scale(t, length, here.path[-1]), seen, siblings)
         parting = None if other is None else _parting(here.path, other.path)
         deciding = _deciding(path, parting)
-        start, passage = texts[found.passage]
         explained.append(
             Explanation(
                 id=here.row.id,
@@ -158,28 +166,19 @@ def _explanations(
                 lexical=found.lexical,
                 weight=asked.weight,
                 words=words[here.row.document],
-                passage=passage,
-                start=start,
+                passage=here.passage,
+                start=here.start,
                 base=found.dense - sum(step.contribution for step in path),
                 path=path,
                 decided_at=parting,
-                rival=None
-                if other is None
-                else _rival(other, texts[other.found.passage][1], ways[other.path], parting),
+                rival=None if other is None else _rival(other, parting),
                 query_terms=_held(deciding, held_by_query),
-                document_terms=_held(deciding, terms_of(passage).keys()),
+                document_terms=_held(deciding, terms_of(here.passage).keys()),
                 missing=missing,
                 k=k,
             )
         )
     return explained
-
-
-def _texts(asked: Asked, placed: Iterable[Placed]) -> dict[int, tuple[int, str]]:
-    """Where each passage begins, and what it says."""
-    of = {one.found.passage: one.row.text for one in placed}
-    places = rows.passages_by_number(asked.db, of)
-    return {passage: (place.start, of[passage][place.start : place.stop]) for passage, place in places.items()}
 
 
 def _words(asked: Asked, documents: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -188,12 +187,6 @@ def _words(asked: Asked, documents: Sequence[int]) -> dict[int, tuple[str, ...]]
         return dict.fromkeys(documents, ())
     counting = telling_words(asked.db, query_words(asked.query), rows.count_documents(asked.db))
     return words_in(asked.db, counting, documents)
-
-
-def _ways(asked: Asked, pairs: Sequence[tuple[Placed, Placed | None]]) -> dict[tuple[int, ...], tuple[Concept, ...]]:
-    """The paths to the documents and to their rivals, as concepts."""
-    ways = list(dict.fromkeys(one.path for pair in pairs for one in pair if one))
-    return dict(zip(ways, asked.describe(ways), strict=True))
 
 
 def _siblings(
@@ -232,9 +225,9 @@ def _deciding(path: Sequence[ConceptStep], parting: int | None) -> Concept:
     return next((step.concept for step in reversed(path[: last + 1]) if step.concept.terms), path[0].concept)
 
 
-def _rival(other: Placed, text: str, way: Sequence[Concept], parting: int | None) -> Rival:
-    concept = way[-1] if parting is None else way[parting]
-    return Rival(other.row.id, beginning(text, SHOWN), other.rank, other.found.score, concept)
+def _rival(other: Placed, parting: int | None) -> Rival:
+    concept = other.way[-1] if parting is None else other.way[parting]
+    return Rival(other.row.id, beginning(other.passage, SHOWN), other.rank, other.found.score, concept)
 
 
 def _held(concept: Concept, held: Set[str]) -> tuple[str, ...]:

@@ -51,12 +51,12 @@ def gains(log_ps: Sequence[float]) -> list[float]:
     return [here - above for here, above in zip(log_ps, [log_ps[0], *log_ps], strict=False)]
 
 
-def scale(t: TreeArrays, x: Floats, leaf: int) -> float:
-    """What a gain is worth on the scale of the cosine between x and a leaf.
+def scale(t: TreeArrays, mine: float, leaf: int) -> float:
+    """What a gain is worth on the scale of the cosine between a query of length `mine` and a leaf.
 
     0 where lengths differ so much that a distance says nothing of the angle, or one of the two has no direction.
     """
-    mine, its = float(np.linalg.norm(x.astype(np.float64))), math.sqrt(float(t.norm[t.row[leaf]]))
+    its = math.sqrt(float(t.norm[t.row[leaf]]))
     if not (0.0 < mine < its * _APART and its < mine * _APART):
         return 0.0
     return float(t.limits[Limit.ACUITY]) / (mine * its)
