@@ -209,11 +209,18 @@ def guide_of(index: VectorIndex) -> Any:
 def check_links(index: VectorIndex) -> None:
     t, g = index.tree.arrays, guide_of(index)
     alive = np.flatnonzero(np.isfinite(t.norm[: t.meta[2]]))
+    wrong = links = 0
     for row in alive.tolist():
         to = g.links.to[row, : g.links.degree[row]]
         assert len(set(to.tolist())) == len(to), "no link twice"
         assert row not in to, "no leaf links to itself"
         assert ((to >= 0) & (to < t.meta[2])).all()
+        length = g.links.length[row, : g.links.degree[row]].astype(int)
+        assert (np.diff(length) >= 0).all(), "shortest first"
+        spanned = [max(0.0, code_distance(g.codes, row, other)) ** 0.5 / g.links.unit[0] for other in to.tolist()]
+        wrong += int((np.abs(np.minimum(spanned, 255) - length - 0.5) > 0.51).sum())
+        links += len(to)
+    assert wrong <= 0.01 * links, "lengths are true, but of links into rows that were given to others"
     assert (g.links.degree[alive] > 0).mean() > 0.999
     assert np.array_equal(np.isfinite(g.codes.leaf_norm[: t.meta[2]]), np.isfinite(t.norm[: t.meta[2]]))
 
@@ -493,6 +500,37 @@ def test_save_and_load_keeps_the_guide(index: VectorIndex, tmp_path: Path) -> No
     ours, theirs = index.search(QUERIES), loaded.search(QUERIES)
     assert np.array_equal(ours.visited, theirs.visited)
     assert np.array_equal(ours.ids, theirs.ids)
+
+
+def test_links_of_old_have_their_lengths_measured(index: VectorIndex) -> None:
+    bundle = index.to_bundle()
+    kept = {name: array for name, array in bundle.arrays.items() if not name.endswith(("length", "unit"))}
+    assert len(kept) == len(bundle.arrays) - 2
+    loaded = VectorIndex.from_bundle(replace(bundle, arrays=kept))
+    check_links(loaded)
+    ours, theirs = index.search(QUERIES), loaded.search(QUERIES)
+    assert np.array_equal(ours.visited, theirs.visited)
+    assert np.array_equal(ours.ids, theirs.ids)
+
+
+def test_marks_that_begin_again_mean_nothing_old(index: VectorIndex) -> None:
+    """There are 255 of them."""
+    once = index.search(QUERIES)
+    often = index.search(np.tile(QUERIES, (4, 1)))
+    assert np.array_equal(often.ids, np.tile(once.ids, (4, 1)))
+    assert np.array_equal(often.visited, np.tile(once.visited, 4))
+
+
+def test_links_too_long_to_help_are_not_followed(index: VectorIndex) -> None:
+    """With all of them taken for short, more is looked at and hardly more found."""
+    bundle = index.to_bundle()
+    name = next(name for name in bundle.arrays if name.endswith("length"))
+    short = {**bundle.arrays, name: np.zeros_like(bundle.arrays[name])}
+    all_followed = VectorIndex.from_bundle(replace(bundle, arrays=short))
+    exact = index.search(QUERIES, method="path-sum").ids
+    ours, theirs = index.search(QUERIES), all_followed.search(QUERIES)
+    assert ours.visited.mean() < 0.97 * theirs.visited.mean()
+    assert share_found(ours.ids, exact) > share_found(theirs.ids, exact) - 0.01
 
 
 def test_an_interrupted_add_leaves_searches_right(monkeypatch: pytest.MonkeyPatch) -> None:

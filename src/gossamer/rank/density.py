@@ -13,13 +13,20 @@ from gossamer.tree.arrays import NONE, Doubles, Floats, Limit, TreeArrays
 @kernel
 def log_p(t: TreeArrays, node: int, x: Floats) -> float:
     """log p(x|c) = −½ Σ_d [log 2πσ²_d + (x_d − μ_d)²/σ²_d], with σ² = M2/n + a; of a leaf, σ² = a."""
-    acuity = t.limits[Limit.ACUITY]
     row = t.row[node]
     if t.n_children[node] == 0:
-        squares = squared_distance(t.vectors[row], x) / acuity
-    else:
-        squares = _scaled_distance(t.mean[row], t.m2[row], 1.0 / t.size[node], acuity, x)
+        return leaf_log_p(t, row, x)
+    acuity = t.limits[Limit.ACUITY]
+    squares = _scaled_distance(t.mean[row], t.m2[row], 1.0 / t.size[node], acuity, x)
     return -0.5 * (x.shape[0] * math.log(2.0 * math.pi * acuity) + t.h[node] + squares)
+
+
+@subkernel
+def leaf_log_p(t: TreeArrays, row: int, x: Floats) -> float:
+    """The same of the leaf with this row of `vectors`."""
+    acuity = t.limits[Limit.ACUITY]
+    squares = squared_distance(t.vectors[row], x) / acuity
+    return -0.5 * (x.shape[0] * math.log(2.0 * math.pi * acuity) + squares)
 
 
 @subkernel

@@ -33,7 +33,7 @@ _MARGIN: Final = 2.0 / 3.0
 _GROWN: Final = 1.5
 """When there are so many times the leaves, it is measured again."""
 
-_SLACKS: Final = (0.96, 1.0, 1.02, 1.04, 1.06, 1.08, 1.1, 1.13, 1.17, 1.22, 1.3, 1.5)
+_SLACKS: Final = (0.93, 0.97, 1.0, 1.02, 1.04, 1.06, 1.08, 1.1, 1.13, 1.17, 1.22, 1.3, 1.5)
 _BUDGETS: Final = (250, 500, 1000, 2000, 4000, 8000, 16_000)
 
 _WIDEST: Final = 1024

@@ -9,7 +9,8 @@ call for is done once, when it is next needed (`settle`).
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,8 @@ from gossamer.rank.selection import EVERYTHING, Flags, Ranked, nothing
 from gossamer.rank.threads import in_threads
 from gossamer.rank.walk import Guides, Scratch, new_scratch, search_rows
 from gossamer.tree.arrays import NONE, Floats, Ints, Longs, Meta, TreeArrays
-from gossamer.tree.codes import beyond, choose_grid, empty_codes, encode_all, encode_new, with_rows
-from gossamer.tree.links import COMING, OWN, Links, drop_leaves, empty_links, links_for, new_desk
+from gossamer.tree.codes import Codes, beyond, choose_grid, empty_codes, encode_all, encode_new, with_rows
+from gossamer.tree.links import COMING, OWN, Links, drop_leaves, empty_links, links_for, measured_links, new_desk
 
 _WIDTH: Final = 128
 """How many leaves a walk keeps when it looks for what to link to."""
@@ -172,11 +173,11 @@ class Guide:
         """Choose the grid and code everything anew, and link what is not; all of it, where too much went."""
         leaves = int(t.meta[Meta.LEAVES])
         old = None if self._removed >= _THINNED * self._sized_for else self._g
-        links = empty_links() if old is None else old.links
-        if old is not None and self.linked and old.codes.outside[0] > 0:
-            links.degree[beyond(t, old.codes)] = 0  # what they chose, they chose by codes that said little
         codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
         encode_all(t, codes)
+        links = empty_links(codes) if old is None else old.links
+        if old is not None and self.linked and old.codes.outside[0] > 0:
+            links.degree[beyond(t, old.codes)] = 0  # what they chose, they chose by codes that said little
         self._g = Guides(codes, links_for(links, len(t.vectors)) if self.linked else links, choose_frontier(t, codes))
         self._sized_for, self._stirred, self._removed = leaves, 0, 0 if old is None else self._removed
         self._frontier_at = int(t.meta[Meta.CHANGES])
@@ -265,8 +266,8 @@ class Guide:
                 scratch = self._scratch.pop()
             except IndexError:
                 break
-            fits = len(scratch.stamps) >= len(t.vectors) and len(scratch.known) >= len(t.mean)
-            if fits and len(scratch.near) >= width and scratch.stamp[0] < 2**31 - 2**24:
+            fits = len(scratch.marks) >= len(t.vectors) and len(scratch.known) >= len(t.mean)
+            if fits and len(scratch.near) >= width:
                 return scratch
         assert self._g is not None
         # Every internal node is on the heap at most once.
@@ -294,7 +295,9 @@ class Guide:
             **curve,
         }
         if self.linked:  # copies: what is written after the lock is given back must not change, and a search may link
-            arrays |= {"to": self._g.links.to[:rows].copy(), "degree": self._g.links.degree[:rows].copy()}
+            links = self._g.links
+            arrays |= {name: getattr(links, name)[:rows].copy() for name in ("to", "length", "degree")}
+            arrays["unit"] = links.unit
         return Bundle(params, arrays)
 
     @classmethod
@@ -308,13 +311,20 @@ class Guide:
         if "centre" in bundle.arrays:
             codes = with_rows(empty_codes(bundle.arrays["centre"], bundle.arrays["step"]), len(t.vectors), len(t.mean))
             encode_all(t, codes)
-            links = empty_links()
+            links = empty_links(codes)
             if guide.linked:
-                links = links_for(Links(bundle.arrays["to"], bundle.arrays["degree"]), len(t.vectors))
+                links = links_for(_links_of(bundle.arrays, codes), len(t.vectors))
                 np.maximum(links.degree, 0, out=links.degree)  # none is coming any more
             guide._g = Guides(codes, links, choose_frontier(t, codes))
             guide._frontier_at = int(t.meta[Meta.CHANGES])
         return guide
+
+
+def _links_of(arrays: Mapping[str, npt.NDArray[Any]], codes: Codes) -> Links:
+    """Links as saved; those of old, without lengths, are measured."""
+    if "length" not in arrays:
+        return measured_links(arrays["to"], arrays["degree"], codes)
+    return Links(arrays["to"], arrays["length"], arrays["degree"], arrays["unit"])
 
 
 def search_guided(

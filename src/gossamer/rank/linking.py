@@ -30,7 +30,7 @@ def choose_links(t: TreeArrays, g: Guides, new: Ints, width: int, nobody: Flags,
     for i in range(new.shape[0]):
         row = new[i]
         factor, norm = start(g.codes, t.vectors[row], w)
-        w.stamps[row] = w.stamp[0]
+        w.marks[row] = w.mark[0]
         through_doors(g, factor, norm, 1 << 30, width, nobody, w)
         for j in range(_leaves_beside(t, row, beside)):
             if g.links.degree[beside[j]] != 0:
@@ -62,9 +62,10 @@ def put_links(links: Links, codes: Codes, new: Ints, chosen: Ints, desk: Desk) -
     for i in range(new.shape[0]):
         n = 0
         while n < chosen.shape[1] and chosen[i, n] != NONE:
-            links.to[new[i], n] = chosen[i, n]
             n += 1
-        links.degree[new[i]] = n
+        links.degree[new[i]] = 0
+        for j in range(n):
+            add_link(links, codes, new[i], chosen[i, j], desk)
     for i in range(new.shape[0]):
         for other in chosen[i]:
             if other != NONE:

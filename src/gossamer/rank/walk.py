@@ -14,30 +14,37 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from gossamer.jit import kernel, subkernel
-from gossamer.rank.density import log_p, path_score
+from gossamer.rank.density import leaf_log_p, log_p, path_score
 from gossamer.rank.frontier import Frontier
 from gossamer.rank.selection import Flags, fill
 from gossamer.simd import integer_dot, prefetch
-from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
+from gossamer.tree.arrays import CACHE_LINE, NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
 from gossamer.tree.codes import Codes, Shorts, encode_query
-from gossamer.tree.links import MOST, Links
-
-_LINE: Final = 64
+from gossamer.tree.links import LONGEST, MOST, Links
 
 _DOUBT: Final = 2.5
 """The code of a coordinate is off by step/√12, so a squared distance d by √(d/3)·step, and the difference of two by √2
 times that. Three times as much, in units of √d·step, may lie between two leaves by rounding alone."""
+
+_COSINE: Final = 0.5
+"""Links are not expected to lead to a query straighter than this, the angle of an equilateral triangle: in many
+dimensions hardly any does. So one that is too long to end near enough is left alone; at equal recall a sixth to a fifth
+fewer nodes are scored. (0.6 saves a third of that; 0.45 as much, and 0.4 less, because it needs more slack.)"""
 
 _ANCHOR: Final = 10
 """Of fewer answers than this the last may happen to be so near that nothing else is looked at."""
 
 DOORS: Final = 3
 """Concepts of the frontier through whose doors a walk starts."""
+
+
+Marks: TypeAlias = npt.NDArray[np.uint8]
 
 
 class Guides(NamedTuple):
@@ -52,7 +59,8 @@ class Scratch(NamedTuple):
     """What one search at a time needs besides the index, kept between searches so that none allocates."""
 
     stamp: Longs  # of the current query: one number, counted up
-    stamps: Ints  # by leaf row: the last query that scored it
+    mark: Marks  # the same in one byte, never 0
+    marks: Marks  # by leaf row: the mark of the last query that scored it; small, so that it stays in the cache
     keys: Floats  # heap of internal nodes, nearest estimate on top
     nodes: Ints
     near: Floats  # the best leaves so far, in order
@@ -69,8 +77,8 @@ class Scratch(NamedTuple):
 def new_scratch(leaf_rows: int, inner_rows: int, width: int, code_width: int) -> Scratch:
     """Scratch for trees of so many rows and searches that keep up to `width` leaves."""
     return Scratch(
-        np.zeros(1, np.int64), np.zeros(leaf_rows, np.int32), np.zeros(inner_rows + 1, np.float32),
-        np.zeros(inner_rows + 1, np.int32),
+        np.zeros(1, np.int64), np.zeros(1, np.uint8), np.zeros(leaf_rows, np.uint8),
+        np.zeros(inner_rows + 1, np.float32), np.zeros(inner_rows + 1, np.int32),
         np.zeros(width, np.float32), np.zeros(width, np.int32), np.zeros(width, np.float32),
         np.zeros(width, np.int32), np.zeros(code_width, np.int16), np.zeros(inner_rows), np.zeros(inner_rows),
         np.zeros(2, np.int64), np.zeros(MOST, np.int32),
@@ -152,6 +160,9 @@ def _offer(w: Scratch, width: int, kept: int, distance: float, row: int, allowed
 def start(codes: Codes, x: Floats, w: Scratch) -> tuple[float, float]:
     """Begin a new query; returns what turns dot products into distances, as `encode_query` does."""
     w.stamp[0] += 1
+    w.mark[0] = 1 + w.stamp[0] % 255
+    if w.mark[0] == 1:  # all marks were used: those set so far mean nothing from here on
+        w.marks[:] = 0
     w.counts[0], w.counts[1] = 0, 0
     return encode_query(x, codes, w.query)
 
@@ -181,8 +192,8 @@ def through_doors(g: Guides, factor: float, norm: float, most: int, width: int, 
 @subkernel
 def enter(codes: Codes, row: int, factor: float, norm: float, width: int, allowed: Flags, w: Scratch) -> None:
     """Make a leaf one of those a walk starts from, if it is there and not one already."""
-    if w.stamps[row] != w.stamp[0] and codes.leaf_norm[row] != np.inf:
-        w.stamps[row] = w.stamp[0]
+    if w.marks[row] != w.mark[0] and codes.leaf_norm[row] != np.inf:
+        w.marks[row] = w.mark[0]
         _offer(w, width, w.counts[0], _distance(codes, row, factor, norm, w), row, allowed)
 
 
@@ -222,40 +233,45 @@ def along_links(
     g: Guides, factor: float, norm: float, k: int, slack: float, most: int, width: int, allowed: Flags, w: Scratch
 ) -> int:
     """Step 2: follow the links of the nearest leaf not followed yet, until that is beyond `slack` times the distance of
-    the k-th best (of those allowed), or all of the best `width` were followed. Returns nodes scored.
+    the k-th best (of those allowed), or all of the best `width` were followed. Links that are too long to lead near
+    enough are left. Returns nodes scored.
 
     The innermost loop of a search: everything it touches is a local name, because each reach into a tuple of
     arrays or each slice costs as much as a distance.
     """
     codes, norms, query = g.codes.leaf, g.codes.leaf_norm, w.query
-    links, degrees = g.links.to, g.links.degree
+    links, lengths, degrees, unit = g.links.to, g.links.length, g.links.degree, g.links.unit[0]
     near, rows, found, found_rows = w.near[:width], w.rows[:width], w.found[:width], w.found_rows[:width]
-    stamps, stamp, fresh = w.stamps, w.stamp[0], w.fresh
+    marks, mark, fresh = w.marks, w.mark[0], w.fresh
     kept, n_found = w.counts[0], w.counts[1]
     filtered = allowed.shape[0] > 0
     flat, code_width = codes.reshape(-1), codes.shape[1]
     answers = found if filtered else near
     scored, at = 0, 0
     step = g.codes.step[0]
-    limit = _limit(answers, n_found if filtered else kept, k, slack, step)
+    best = _limit(answers, n_found if filtered else kept, k, step)
     while at < kept and scored < most:
-        row = rows[at]
+        row, away = rows[at], near[at]
         if row < 0:
             at += 1
             continue
-        if near[at] > limit:
+        if away > slack * best:
             break
         rows[at] = ~row
+        at += 1
+        limit = max(1.0, slack) * best
+        longest = _longest(away, limit, unit)
         n = 0
         for i in range(degrees[row]):
+            if lengths[row, i] > longest:
+                break
             other = links[row, i]
-            if stamps[other] != stamp:
-                stamps[other] = stamp
+            if marks[other] != mark:
+                marks[other] = mark
                 fresh[n] = other
                 n += 1
-                for line in range(0, code_width, _LINE):
+                for line in range(0, code_width, CACHE_LINE):
                     prefetch(flat, other * code_width + line)
-        at += 1
         for i in range(n):
             other = fresh[i]
             distance = norm + norms[other] - factor * integer_dot(query, codes[other])
@@ -268,9 +284,24 @@ def along_links(
             if filtered and allowed[other] and keep(found, found_rows, n_found, distance, other) != NONE:
                 n_found = min(n_found + 1, width)
         scored += n
-        limit = _limit(answers, n_found if filtered else kept, k, slack, step)
+        best = _limit(answers, n_found if filtered else kept, k, step)
+        limit = max(1.0, slack) * best
+        while kept > k and near[kept - 1] > limit:  # neither followed nor answers any more; a short list is a fast one
+            kept -= 1
     w.counts[0], w.counts[1] = kept, n_found
     return scored
+
+
+@subkernel
+def _longest(away: float, limit: float, unit: float) -> int:
+    """How long a link may be to be worth looking where it leads, from a leaf at squared distance `away`.
+
+    With a link of length l at an angle to the query of cosine c, one gets to away + l² − 2·c·l·√away.
+    """
+    if limit == np.inf:
+        return LONGEST
+    ahead = _COSINE * math.sqrt(max(0.0, away))
+    return min(LONGEST, int((ahead + math.sqrt(max(0.0, ahead * ahead + limit - away))) / unit))
 
 
 @subkernel
@@ -280,9 +311,9 @@ def _beyond(distance: float, step: float) -> float:
 
 
 @subkernel
-def _limit(answers: Floats, n: int, k: int, slack: float, step: float) -> float:
-    """How far off a leaf may be for its links to be followed."""
-    return np.inf if n < k else slack * _beyond(answers[k - 1], step)
+def _limit(answers: Floats, n: int, k: int, step: float) -> float:
+    """How far off a leaf may be to be one of the k best of those seen."""
+    return np.inf if n < k else _beyond(answers[k - 1], step)
 
 
 @subkernel
@@ -309,6 +340,8 @@ def search_rows(
     leaves = np.empty(rescored, np.int32)
     exact = np.empty(rescored)
     filtered = leaf_allowed.shape[0] > 0
+    rows, near = (w.found_rows, w.found) if filtered else (w.rows, w.near)
+    flat, dim = t.vectors.reshape(-1), t.vectors.shape[1]
     for q in range(Q.shape[0]):
         x = Q[q]
         factor, norm = start(g.codes, x, w)
@@ -316,20 +349,19 @@ def search_rows(
             scored = through_doors(g, factor, norm, most, width, leaf_allowed, w)
             scored += along_links(g, factor, norm, max(k, _ANCHOR), slack, most - scored, width, leaf_allowed, w)
         else:
-            scored = down_the_tree(t, g.codes, x.shape[0], factor, norm, most, width, leaf_allowed, w)
-        rows = w.found_rows if filtered else w.rows
+            scored = down_the_tree(t, g.codes, dim, factor, norm, most, width, leaf_allowed, w)
         n = min(rescored, w.counts[1] if filtered else w.counts[0])
         if context == 0.0:  # then scores have the order of distances
-            n = _in_doubt(w.found if filtered else w.near, n, k, g.codes.step[0])
+            n = _in_doubt(near, n, k, g.codes.step[0])
         for i in range(n):
             row = rows[i] if rows[i] >= 0 else ~rows[i]
-            for line in range(0, x.shape[0], _LINE // 4):
-                prefetch(t.vectors.reshape(-1), row * x.shape[0] + line)
+            for line in range(0, dim, CACHE_LINE // 4):
+                prefetch(flat, row * dim + line)
             leaves[i] = t.owner[row]
         root = log_p(t, t.meta[Meta.ROOT], x)
         for i in range(n):
             if context == 0.0:
-                exact[i] = log_p(t, leaves[i], x) - root
+                exact[i] = leaf_log_p(t, rows[i] if rows[i] >= 0 else ~rows[i], x) - root
             else:
                 exact[i] = path_score(t, leaves[i], x, False, context, w.known, w.known_stamps, w.stamp[0])
         fill(t, leaves[:n], exact[:n], document_allowed, documents[q], scores[q])

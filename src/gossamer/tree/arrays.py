@@ -7,6 +7,7 @@ through `next_sibling`, and are used again last in, first out.
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -95,6 +96,9 @@ LEAF_FIELDS: Final = ("vectors", "norm", "owner", "key", "chain")
 INNER_FIELDS: Final = ("mean", "m2", "changed")
 DOCUMENT_FIELDS: Final = ("leaf", "next_document", "prev_document")
 
+CACHE_LINE: Final = 64
+"""Bytes."""
+
 _RESERVE: Final = 64
 """Internal slots that are free whenever an insertion starts; one insertion rarely takes more than three."""
 
@@ -144,6 +148,16 @@ def used(t: TreeArrays) -> dict[str, npt.NDArray[Any]]:
         **dict.fromkeys(DOCUMENT_FIELDS, int(meta[Meta.NEXT_DOCUMENT])),
     }
     return {name: array[: rows.get(name, len(array))] for name, array in t._asdict().items()}
+
+
+def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike, fill: float = 0) -> npt.NDArray[Any]:
+    """A new array, all `fill`, that begins where a cache line does: rows of whole lines then touch no line more."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = np.empty(size + CACHE_LINE, np.uint8)
+    start = -room.ctypes.data % CACHE_LINE
+    array = room[start : start + size].view(dtype).reshape(shape)
+    array[:] = fill
+    return array
 
 
 def _longer(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gossamer.jit import kernel, subkernel
 from gossamer.simd import LANES, integer_dot
-from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
+from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays, aligned
 
 Bytes: TypeAlias = npt.NDArray[np.int8]
 Shorts: TypeAlias = npt.NDArray[np.int16]
@@ -87,7 +87,7 @@ def with_rows(codes: Codes, leaves: int, inners: int) -> Codes:
     ):  # fmt: skip
         old = grown[name]
         if len(old) < rows:
-            longer = np.full((max(rows, len(old) * 3 // 2), *old.shape[1:]), nothing, old.dtype)
+            longer = aligned((max(rows, len(old) * 3 // 2), *old.shape[1:]), old.dtype, nothing)
             longer[: len(old)] = old
             grown[name] = longer
     return Codes(**grown)
@@ -177,8 +177,9 @@ def encode_query(x: Floats, codes: Codes, out: Shorts) -> tuple[float, float]:
         norm += delta * delta
         largest = max(largest, abs(delta))
     scale = min(32000.0, _QUERY_RANGE / dim) / largest
+    narrow = np.float32(scale)
     for d in range(dim):
-        out[d] = np.int16(np.rint((x[d] - codes.centre[d]) * scale))
+        out[d] = np.int16(np.rint((x[d] - codes.centre[d]) * narrow))
     return 2.0 * codes.step[0] / scale, norm
 
 

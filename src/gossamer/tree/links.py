@@ -1,20 +1,27 @@
 """Links between leaves: the last step of a search walks along them instead of down the tree again.
 
-Each leaf keeps links to near leaves, thinned so that no two point the same way, and the leaves it
+Each leaf keeps links to near leaves, shortest first, thinned so that no two point the same way, and the leaves it
 links to link back while they have room. A walk along such links from any good start ends at the nearest
 leaves (relative neighbourhood graphs: Toussaint 1980; thinning as in HNSW, Malkov and Yashunin 2016).
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import math
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from gossamer.jit import kernel, subkernel
-from gossamer.tree.arrays import NONE, Floats, Ints
+from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, aligned
 from gossamer.tree.codes import Codes, code_distance
 from gossamer.tree.kernels import copy
+
+Lengths: TypeAlias = npt.NDArray[np.uint8]
+
+LONGEST: Final = 255
+"""The length of all links of so many units or more."""
 
 OWN: Final = 16
 """Links a new leaf makes."""
@@ -27,15 +34,19 @@ MOST: Final = 32
 
 
 class Links(NamedTuple):
-    """By leaf row: its links (leaf rows), and how many."""
+    """By leaf row: its links (leaf rows), shortest first, how long they are, and how many."""
 
     to: Ints
+    length: Lengths  # in units, rounded down
     degree: Ints
+    unit: Doubles  # one number
 
 
-def empty_links() -> Links:
-    """No links yet."""
-    return Links(np.full((0, MOST), NONE, np.int32), np.zeros(0, np.int32))
+def empty_links(codes: Codes) -> Links:
+    """No links yet, with a unit that suits the leaves there are."""
+    farthest = float(np.max(codes.leaf_norm, where=np.isfinite(codes.leaf_norm), initial=0.0))
+    unit = np.array([max(2.0 * math.sqrt(farthest), 1e-30) / LONGEST])
+    return Links(np.zeros((0, MOST), np.int32), np.zeros((0, MOST), np.uint8), np.zeros(0, np.int32), unit)
 
 
 def links_for(links: Links, rows: int) -> Links:
@@ -44,9 +55,17 @@ def links_for(links: Links, rows: int) -> Links:
     if old >= rows:
         return links
     room = max(rows, old * 3 // 2)
-    to, degree = np.full((room, MOST), NONE, np.int32), np.zeros(room, np.int32)
-    to[:old], degree[:old] = links.to, links.degree
-    return Links(to, degree)
+    to, length = aligned((room, MOST), np.int32, NONE), aligned((room, MOST), np.uint8)
+    degree = np.zeros(room, np.int32)
+    to[:old], length[:old], degree[:old] = links.to, links.length, links.degree
+    return Links(to, length, degree, links.unit)
+
+
+def measured_links(to: Ints, degree: Ints, codes: Codes) -> Links:
+    """Links of which nothing else is known, in order and with their lengths."""
+    links = empty_links(codes)._replace(to=to.copy(), length=np.zeros(to.shape, np.uint8), degree=degree)
+    _measure(links, codes, new_desk())
+    return links
 
 
 class Desk(NamedTuple):
@@ -97,6 +116,25 @@ def sort_by_distance(rows: Ints, distances: Floats) -> None:
 
 
 @subkernel
+def _length(links: Links, distance: float) -> int:
+    """The length to keep of a link, by the squared distance that it spans."""
+    return min(LONGEST, int(math.sqrt(max(0.0, distance)) / links.unit[0]))
+
+
+@kernel
+def _measure(links: Links, codes: Codes, desk: Desk) -> None:
+    """Put all links in order, and measure them."""
+    for row in range(links.degree.shape[0]):
+        degree = max(0, links.degree[row])
+        rows, distances = links.to[row, :degree], desk.distances[:degree]
+        for i in range(degree):
+            distances[i] = code_distance(codes, row, rows[i])
+        sort_by_distance(rows, distances)
+        for i in range(degree):
+            links.length[row, i] = _length(links, distances[i])
+
+
+@subkernel
 def add_link(links: Links, codes: Codes, row: int, other: int, desk: Desk) -> None:
     """Let `row` link to `other`; where it has no room, all its links are thinned to make some."""
     degree = links.degree[row]
@@ -104,7 +142,12 @@ def add_link(links: Links, codes: Codes, row: int, other: int, desk: Desk) -> No
         if links.to[row, i] == other:
             return
     if degree < MOST:
-        links.to[row, degree] = other
+        length = _length(links, code_distance(codes, row, other))
+        at = degree
+        while at > 0 and links.length[row, at - 1] > length:
+            links.to[row, at], links.length[row, at] = links.to[row, at - 1], links.length[row, at - 1]
+            at -= 1
+        links.to[row, at], links.length[row, at] = other, length
         links.degree[row] = degree + 1
         return
     copy(links.to[row], desk.candidates)
@@ -133,7 +176,7 @@ def _relink(links: Links, codes: Codes, row: int, n: int, desk: Desk) -> None:
                     break
                 near = not code_distance(codes, other, out[j]) < distances[i]
         if near:
-            out[kept] = other
+            out[kept], links.length[row, kept] = other, _length(links, distances[i])
             kept += 1
     links.degree[row] = kept
 
