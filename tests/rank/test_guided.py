@@ -60,6 +60,44 @@ QUERIES = topics(200, seed=5)
 # -- codes ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_codes_follow_the_tree(links: bool) -> None:
+    """Through insertion, removal and refining, those kept up to date are those that would be made anew."""
+    rng = np.random.default_rng(3)
+    index = VectorIndex(24, whitener=None, links=links)
+    alive = list(index.add(topics(3000)))
+    index.settle()
+    for round in range(5):
+        gone = rng.permutation(len(alive))[:60].tolist()
+        index.remove([alive[at] for at in gone])
+        alive = [id for at, id in enumerate(alive) if at not in gone]
+        alive += index.add(topics(80, seed=20 + round))
+        if round == 3:
+            index.refine()
+        t, kept = index.tree.arrays, index._guide._g.codes  # type: ignore[union-attr]
+        fresh = with_rows(empty_codes(kept.centre, kept.step), len(t.vectors), len(t.mean))
+        encode_all(t, fresh)
+        inner = t.row[[node for node in range(t.meta[Meta.SLOTS]) if t.n_children[node] > 0]]
+        leaves = np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]]).nonzero()[0]
+        assert np.array_equal(kept.largest[inner], fresh.largest[inner])
+        assert np.array_equal(kept.inner[inner], fresh.inner[inner])
+        assert np.array_equal(kept.leaf[leaves], fresh.leaf[leaves])
+
+
+def test_what_follows_from_the_others_is_nearly_what_would_be_measured() -> None:
+    """The share found with a budget is at least that of looking at every child, with a quarter more to spend."""
+    index = VectorIndex(24, whitener=None, links=False)
+    index.add(topics(6000))
+    index.settle()
+    exact = index.search(QUERIES, method="path-sum").ids
+    budgets = (100, 200, 400)
+    shares = [share_found(index.search(QUERIES, budget=budget).ids, exact) for budget in budgets]
+    codes = index._guide._g.codes  # type: ignore[union-attr]
+    codes.largest[:] = -1
+    for budget, share in zip(budgets, shares, strict=True):
+        assert share > share_found(index.search(QUERIES, budget=budget + budget // 4).ids, exact) - 0.01
+
+
 @settings(max_examples=60)
 @given(dim=st.integers(1, 300), seed=st.integers(0, 1000), scale=st.sampled_from([1e-6, 1.0, 1e6]))
 def test_code_distances_are_near_the_true_ones(dim: int, seed: int, scale: float) -> None:

@@ -3,7 +3,9 @@
 1. With links: the concepts of the frontier, and the doors of the nearest.
    Without: best-first from the root. The key of a node estimates its best leaf: under the node's Gaussian the
    squared distance from x to a member has mean m = ‖x−μ‖² + Σσ² and variance s² = 2Σσ⁴ + 4(Σσ²/D)·‖x−μ‖²,
-   and the best of n is near m − z·s, with z ≈ √(2 ln n) (see `codes`).
+   and the best of n is near m − z·s, with z ≈ √(2 ln n) (see `codes`). The prototypes of children, weighted by the
+   documents below them, add up to their parent's: what the query has in common with the largest child follows from
+   what it has in common with the others and with the parent, and that child is not looked at. A third fewer nodes.
 2. From the leaves found, along links, for as long as the nearest leaf not followed yet is at most `slack` times as far
    as the k-th best: an easy query ends soon, a hard one, with much at like distance, is given more. (At equal recall
    a sixth to a half fewer nodes than keeping a fixed number of leaves; a stop after so many steps without gain, or by
@@ -37,6 +39,13 @@ _COSINE: Final = 0.5
 dimensions hardly any does. So one that is too long to end near enough is left alone; at equal recall a sixth to a fifth
 fewer nodes are scored. (0.6 saves a third of that; 0.45 as much, and 0.4 less, because it needs more slack.)"""
 
+_SPREAD: Final = 0.9
+"""The share of Σσ² in the estimate of a node's best leaf."""
+
+_BLUR: Final = 8.0
+"""What follows from other products is off by more than what was measured, as much as the parent is larger than the
+child; and what follows from that by more again. Up to so many times as much, a node is as good a guide as any."""
+
 _ANCHOR: Final = 10
 """Of fewer answers than this the last may happen to be so near that nothing else is looked at."""
 
@@ -63,6 +72,8 @@ class Scratch(NamedTuple):
     marks: Marks  # by leaf row: the mark of the last query that scored it; small, so that it stays in the cache
     keys: Floats  # heap of internal nodes, nearest estimate on top
     nodes: Ints
+    products: Doubles  # of the current query with internal nodes that are or were on the heap, by row
+    blur: Floats  # how many times as far off as a measured one each is
     near: Floats  # the best leaves so far, in order
     rows: Ints  # theirs; ~row once its links were followed
     found: Floats  # the best allowed leaves so far, where a filter is on
@@ -79,6 +90,7 @@ def new_scratch(leaf_rows: int, inner_rows: int, width: int, code_width: int) ->
     return Scratch(
         np.zeros(1, np.int64), np.zeros(1, np.uint8), np.zeros(leaf_rows, np.uint8),
         np.zeros(inner_rows + 1, np.float32), np.zeros(inner_rows + 1, np.int32),
+        np.zeros(inner_rows), np.zeros(inner_rows, np.float32),
         np.zeros(width, np.float32), np.zeros(width, np.int32), np.zeros(width, np.float32),
         np.zeros(width, np.int32), np.zeros(code_width, np.int16), np.zeros(inner_rows), np.zeros(inner_rows),
         np.zeros(2, np.int64), np.zeros(MOST, np.int32),
@@ -103,11 +115,11 @@ def keep(near: Floats, rows: Ints, size: int, distance: float, row: int) -> int:
 
 
 @subkernel
-def _estimate(codes: Codes, row: int, query: Shorts, factor: float, norm: float, per_dim: float) -> float:
+def _estimate(codes: Codes, row: int, product: float, factor: float, norm: float, per_dim: float) -> float:
     """The squared distance at which the best leaf below an internal node is likely to be."""
-    apart = max(0.0, norm + codes.inner_norm[row] - factor * integer_dot(query, codes.inner[row]))
+    apart = max(0.0, norm + codes.inner_norm[row] - factor * product)
     variance = codes.wobble[row] + 4.0 * per_dim * codes.spread[row] * apart
-    return apart + codes.spread[row] - codes.reach[row] * math.sqrt(variance)
+    return apart + _SPREAD * codes.spread[row] - codes.reach[row] * math.sqrt(variance)
 
 
 @subkernel
@@ -203,25 +215,45 @@ def down_the_tree(
 ) -> int:
     """Step 1 without links: open nodes by estimate until about `most` were scored.
 
-    Returns nodes scored.
+    Returns nodes scored: those whose code was compared with the query.
     """
-    per_dim = 1.0 / dim
-    scored, waiting = 1, 0
     node = t.meta[Meta.ROOT]
+    row = t.row[node]
     if t.n_children[node] == 0:
-        enter(codes, t.row[node], factor, norm, width, allowed, w)
-        return scored
+        enter(codes, row, factor, norm, width, allowed, w)
+        return 1
+    per_dim = 1.0 / dim
+    w.products[row], w.blur[row] = integer_dot(w.query, codes.inner[row]), 1.0
+    scored, waiting = 1, 0
     while True:
+        row, largest = t.row[node], codes.largest[t.row[node]]
+        rest, blur = t.size[node] * w.products[row], 0.0
+        if largest != NONE:
+            blur = w.blur[row] * t.size[node] / t.size[largest]
+            largest = largest if blur <= _BLUR else NONE
         child = t.first_child[node]
         while child != NONE:
             row = t.row[child]
-            scored += 1
             if t.n_children[child] == 0:
-                enter(codes, row, factor, norm, width, allowed, w)
-            else:
-                key = _estimate(codes, row, w.query, factor, norm, per_dim)
+                product = integer_dot(w.query, codes.leaf[row])
+                distance = norm + codes.leaf_norm[row] - factor * product
+                w.marks[row] = w.mark[0]
+                _offer(w, width, w.counts[0], distance, row, allowed)
+                rest -= t.size[child] * product
+                scored += 1
+            elif child != largest:
+                product = integer_dot(w.query, codes.inner[row])
+                w.products[row], w.blur[row] = product, 1.0
+                key = _estimate(codes, row, product, factor, norm, per_dim)
                 waiting = _push(w.keys, w.nodes, waiting, key, child)
+                rest -= t.size[child] * product
+                scored += 1
             child = t.next_sibling[child]
+        if largest != NONE:
+            row = t.row[largest]
+            w.products[row], w.blur[row] = rest / t.size[largest], blur
+            key = _estimate(codes, row, w.products[row], factor, norm, per_dim)
+            waiting = _push(w.keys, w.nodes, waiting, key, largest)
         if waiting == 0 or (scored >= most and w.counts[0] > 0):
             return scored
         node = w.nodes[0]
