@@ -186,9 +186,14 @@ class VectorIndex:
         with self._lock.writing():
             before = self._tree.next_document
             try:
-                numbers = self._tree.insert_many(X, progress=progress)
-                if self._should_refine(self._tree.n_documents):
-                    self._tree.refine()
+                refined = self._should_refine(self._tree.n_documents + len(X))
+                if refined and before == 0:
+                    numbers = self._tree.grow(X, progress=progress)
+                else:
+                    numbers = self._tree.insert_many(X, progress=progress)
+                    if refined:
+                        self._tree.refine(anew=False)
+                if refined:
                     regroup(self._tree, scale=sizes_before(self._whitener))
                     self._refined_for = self._tree.n_documents
                     self._guide.follow(self._tree.arrays)
@@ -251,11 +256,12 @@ class VectorIndex:
             whitener = type(self._to_fit)(**self._to_fit.get_params()).fit(everything)
         X = everything if whitener is None else whitener.project(everything)
         tree, guide = self._new_tree(X), Guide(links=self._links)
-        numbers = tree.insert_many(X, progress=progress)
         refined = self._should_refine(size)
         if refined:
-            tree.refine()
+            numbers = tree.grow(X, progress=progress)
             regroup(tree, scale=sizes_before(whitener))
+        else:
+            numbers = tree.insert_many(X, progress=progress)
         guide.take_in(tree.arrays, numbers)
         renumbered = self._ids.renumbered(np.array(kept, np.int64))
         renumbered.assign(ids, np.arange(len(kept), len(X)))

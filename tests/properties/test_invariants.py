@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,39 @@ def test_refining_keeps_the_tree_consistent(X: Matrix, acuity: float, scale: flo
     assert not alive or tree.node(tree.root).documents == tuple(alive)
     tree.remove(alive)
     tree.check()
+
+
+def partition(tree: CobwebTree, names: Sequence[int]) -> set[frozenset[int]]:
+    """Every concept as the documents below it, by other names."""
+    return {
+        frozenset(names[document] for document in tree.documents_below(node).tolist())
+        for document in range(len(names))
+        for node in tree.path(document)
+    }
+
+
+@settings(max_examples=60)
+@given(rows=st.integers(2, 80), dim=st.integers(1, 6), seed=st.integers(0, 10**6), copies=st.integers(0, 5))
+def test_a_refined_tree_does_not_depend_on_the_order_of_arrival(rows: int, dim: int, seed: int, copies: int) -> None:
+    """Inserted in any order and refined, or loaded at once: the same concepts. (Without ties, which go by id.)"""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, dim)).astype(np.float32)
+    X[rng.integers(0, rows, copies)] = X[0]
+    order = rng.permutation(rows)
+    inserted, shuffled, loaded = (CobwebTree(dim, 2.0) for _ in range(3))
+    inserted.insert_many(X)
+    inserted.refine()
+    shuffled.insert_many(X[order[: rows // 2]])
+    shuffled.grow(X[order[rows // 2 :]])
+    assert loaded.grow(X).tolist() == list(range(rows))
+    for tree in (inserted, shuffled, loaded):
+        tree.check()
+    concepts = partition(loaded, range(rows))
+    assert partition(inserted, range(rows)) == concepts
+    # Copies have one vector and different names.
+    first = {row.tobytes(): at for at, row in reversed(list(enumerate(X)))}
+    named = [first[row.tobytes()] for row in X]
+    assert partition(shuffled, [named[at] for at in order]) == partition(loaded, named)
 
 
 @given(X=matrices(max_rows=40), acuity=acuities)

@@ -658,6 +658,65 @@ def test_refining_is_the_same_every_time_and_can_be_stopped() -> None:
         trees[0].refine(progress=stop)
     trees[0].check()
     assert trees[0].n_documents == 9000
+
+
+def stop_after(steps: int) -> Any:
+    """A listener that has had enough after so many steps."""
+
+    def listen(done: int, total: int) -> None:
+        if done >= steps:
+            raise KeyboardInterrupt
+
+    return listen
+
+
+@pytest.mark.parametrize("steps", [1000, 9000, 16_000])
+def test_growing_anew_that_is_stopped_leaves_the_tree_as_it_was(steps: int) -> None:
+    tree = CobwebTree(24)
+    tree.insert_many(topics(9000))
+    tree.remove(range(0, 9000, 50))
+
+    def state() -> dict[str, bytes]:
+        arrays = used(tree.arrays)
+        arrays["vectors"] = arrays["vectors"][np.isfinite(arrays["norm"])]
+        return {name: array.tobytes() for name, array in arrays.items()}
+
+    before = state()
+    with pytest.raises(KeyboardInterrupt):
+        tree.refine(progress=stop_after(steps))
+    with pytest.raises(KeyboardInterrupt):
+        tree.grow(topics(500, seed=8), progress=stop_after(steps))
+    assert state() == before
+    tree.check()
+    tree.refine()
+    tree.check()
+
+
+def test_progress_of_refining_ends_at_its_total() -> None:
+    heard: list[tuple[int, int]] = []
+    tree = CobwebTree(24)
+    tree.insert_many(topics(9001))
+    tree.refine(passes=2, progress=lambda done, total: heard.append((done, total)))
+    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
+    assert 0 <= heard[-1][1] - heard[-1][0] <= 3, "shares of the documents are rounded down"
+
+
+def test_an_index_loaded_at_once_does_not_depend_on_the_order() -> None:
+    """Nor does one that was refined; documents keep their ids."""
+    X, order = topics(4000), np.random.default_rng(1).permutation(4000)
+    loaded, shuffled, piecewise = (VectorIndex(24, whitener=None, acuity=5.0) for _ in range(3))
+    loaded.add(X)
+    shuffled.add(X[order], ids=order.tolist())
+    for part in np.array_split(order, 7):
+        piecewise.add(X[part], ids=part.tolist())
+    loaded.refine()
+    shuffled.refine()
+    piecewise.refine()
+    for other in (shuffled, piecewise):
+        assert other.tree.n_nodes == loaded.tree.n_nodes
+        assert np.array_equal(other.search(QUERIES, recall=1.0).ids, loaded.search(QUERIES, recall=1.0).ids)
+        ours, theirs = (index.search(QUERIES, method="best-first", budget=200) for index in (loaded, other))
+        assert np.array_equal(ours.ids, theirs.ids)
     assert CobwebTree(3).refine().utility_after == 0.0
 
 

@@ -43,7 +43,8 @@ class Meta(IntEnum):
     SPLIT = 14  # a child split,
     FRINGE = 15  # a leaf turned into a node over two leaves,
     JOINED = 16  # an exact duplicate joined its leaf
-    SIZE = 17
+    REFINED = 17  # CHANGES when the tree was last refined
+    SIZE = 18
 
 
 class Limit(IntEnum):
@@ -136,6 +137,12 @@ def with_room(t: TreeArrays, documents: int) -> TreeArrays:
     }
     grown = {name: _longer(array, rows) for name, rows in need.items() if len(array := getattr(t, name)) < rows}
     return t._replace(**grown) if grown else t
+
+
+def with_all_of_meta(t: TreeArrays) -> TreeArrays:
+    """`t` as it was saved before some of the numbers in `meta` were kept: those are 0."""
+    missing = Meta.SIZE - len(t.meta)
+    return t if missing <= 0 else t._replace(meta=np.concatenate([t.meta, np.zeros(missing, np.int64)]))
 
 
 def used(t: TreeArrays) -> dict[str, npt.NDArray[Any]]:

@@ -17,15 +17,38 @@ from gossamer.errors import CorruptError, DimensionError, InvariantError, Parame
 from gossamer.interrupts import uninterrupted
 from gossamer.results import Refinement, TreeStats
 from gossamer.tree import inspect
-from gossamer.tree.arrays import NONE, Limit, Longs, Meta, TreeArrays, empty_arrays, used, with_room
+from gossamer.tree.arrays import (
+    NONE,
+    Ints,
+    Limit,
+    Longs,
+    Meta,
+    TreeArrays,
+    empty_arrays,
+    used,
+    with_all_of_meta,
+    with_room,
+)
 from gossamer.tree.grow import insert_rows
 from gossamer.tree.node import NodeView
-from gossamer.tree.refine import redistribute, total_utility
+from gossamer.tree.refine import SWEPT_AT, add_loose, by_content, graft, loosened, redistribute, total_utility, uproot
 from gossamer.tree.shrink import remove_documents
 from gossamer.tree.structure import rehash
 
 _CHUNK = 4096
 """Rows for one call into compiled code: between two of them the caller hears of progress and can interrupt."""
+
+
+class _Steps:
+    """How far a long change has come, for whoever wants to hear of it."""
+
+    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
+        self._done, self._total, self._progress = 0, total, progress
+
+    def take(self, steps: int) -> None:
+        self._done = min(self._total, self._done + steps)
+        if self._progress is not None:
+            self._progress(self._done, self._total)
 
 
 class CobwebTree:
@@ -110,33 +133,90 @@ class CobwebTree:
             remove_documents(self._t, gone)
 
     def refine(
-        self, passes: int = 1, *, seed: int = 0, progress: Callable[[int, int], None] | None = None
+        self,
+        passes: int = 1,
+        *,
+        seed: int = 0,
+        anew: bool = True,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Refinement:
-        """Take every document out and sort it in again, in a seeded order; returns the utility before and after.
+        """Sort every document in again, in a seeded order; returns the utility before and after.
+
+        The first pass takes all documents out at once and grows the tree anew: what comes of it depends on the
+        documents, not on the order in which they came. Each further pass takes them out one by one. With `anew=False`,
+        and where nothing changed since the last time, the first pass does so too: half the work.
 
         Documents and leaves keep their ids, other nodes may come and go. `progress` and Ctrl-C work as for
-        `insert_many`: the tree is valid whenever it stops.
+        `insert_many`: the tree is valid whenever it stops; if that is before it was grown anew, it is as it was.
         """
         passes = positive(passes, "passes")
         before = total_utility(self._t)
-        alive = np.flatnonzero(self._t.leaf[: self.next_document] != NONE)
-        total, finished = passes * len(alive), 0
-        for number in range(passes):
-            order = np.random.default_rng([seed, number]).permutation(alive)
-            for start in range(0, len(order), _CHUNK):
-                chunk = order[start : start + _CHUNK]
-                with uninterrupted():
-                    self._redistribute_chunk(chunk)
-                finished += len(chunk)
-                if progress is not None:
-                    progress(finished, total)
+        anew = anew and self._t.meta[Meta.REFINED] != self._t.meta[Meta.CHANGES]
+        leaves = self._leaves()
+        steps = _Steps(passes * len(leaves) + (round(sum(SWEPT_AT) * len(leaves)) if anew else 0), progress)
+        if anew:
+            self._grow_anew(np.zeros((0, self.dim), np.float32), seed, steps)
+        for number in range(int(anew), passes):
+            self._sweep(by_content(self._t, leaves, seed, number), steps)
+        self._t.meta[Meta.REFINED] = self._t.meta[Meta.CHANGES]
         return Refinement(passes, before, total_utility(self._t))
 
-    def _redistribute_chunk(self, documents: Longs) -> None:
-        done, node = 0, NONE
-        while done < len(documents):
-            self._make_room(64)
-            done, node = redistribute(self._t, documents, done, node)
+    def grow(self, X: npt.ArrayLike, *, seed: int = 0, progress: Callable[[int, int], None] | None = None) -> Longs:
+        """Insert the rows of X at once, and grow the tree anew; returns their document numbers.
+
+        The tree is that of `insert_many` and `refine`, in less time: the way to load much into an empty tree. All rows
+        go in or, after an error or Ctrl-C, none.
+        """
+        X = as_vectors(X, self.dim)
+        first = self.next_document
+        leaves = int(self._t.meta[Meta.LEAVES]) + len(X)
+        self._grow_anew(X, seed, _Steps(round((1.0 + sum(SWEPT_AT)) * leaves), progress))
+        self._t.meta[Meta.REFINED] = self._t.meta[Meta.CHANGES]
+        return np.arange(first, first + len(X), dtype=np.int64)
+
+    def _leaves(self) -> Ints:
+        t = self._t
+        return t.owner[: t.meta[Meta.LEAF_ROWS]][np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])]
+
+    def _grow_anew(self, X: npt.NDArray[np.float32], seed: int, steps: _Steps) -> None:
+        """Beside the tree that is there, which stays if this is stopped."""
+        self._make_room(
+            len(X) + _CHUNK
+        )  # and so for all leaves by content: while some are loose, there is no rehashing
+        old = self._t
+        try:
+            self._t = loosened(old)
+            if len(X):
+                rehash(self._t)
+                add_loose(self._t, X)
+                uproot(self._t)
+            order = by_content(self._t, self._leaves(), seed)
+            done = 0
+            for share in SWEPT_AT:
+                until = int(share * len(order))
+                self._in_chunks(graft, order[done:until], steps)
+                done = until
+                self._sweep(by_content(self._t, order[:done], seed, until), steps)
+        except BaseException:
+            self._t = old
+            raise
+
+    def _sweep(self, leaves: Ints, steps: _Steps) -> None:
+        """Take the documents of leaves out, one by one, and sort them in again."""
+        self._in_chunks(redistribute, self._t.first_document[leaves], steps)
+
+    def _in_chunks(
+        self, kernel: Callable[[TreeArrays, Ints, int, int], tuple[int, int]], numbers: Ints, steps: _Steps
+    ) -> None:
+        """Call `kernel` for a few thousand at a time, with more room wherever it stops for want of it."""
+        for start in range(0, len(numbers), _CHUNK):
+            chunk = numbers[start : start + _CHUNK]
+            with uninterrupted():
+                done, node = 0, NONE
+                while done < len(chunk):
+                    self._make_room(64)
+                    done, node = kernel(self._t, chunk, done, node)
+            steps.take(len(chunk))
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -260,7 +340,7 @@ class CobwebTree:
         """The tree that `to_bundle` described."""
         tree = cls(dim=bundle.params["dim"], acuity=bundle.params["acuity"])
         try:
-            tree._t = TreeArrays(**bundle.arrays)
+            tree._t = with_all_of_meta(TreeArrays(**bundle.arrays))
             inspect.check_links(tree._t)
         except (TypeError, IndexError, InvariantError) as error:
             raise CorruptError(f"the saved tree is not usable: {error}") from error

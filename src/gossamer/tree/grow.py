@@ -52,10 +52,10 @@ def insert_rows(t: TreeArrays, X: Floats, start: int, node: int) -> tuple[int, i
         copy(X[i], x)
         if node == NONE:
             t.meta[Meta.CHANGES] += 1
-            _widen(t.limits, X[i])
+            widen(t.limits, X[i])
             node = find_leaf(t, X[i])
             if node != NONE:
-                _join(t, node, x, t.meta[Meta.NEXT_DOCUMENT])
+                join(t, node, x, t.meta[Meta.NEXT_DOCUMENT])
                 t.meta[Meta.NEXT_DOCUMENT] += 1
                 node = NONE
                 continue
@@ -79,7 +79,8 @@ def has_room(t: TreeArrays) -> bool:
 
 
 @subkernel
-def _widen(limits: Doubles, x: Floats) -> None:
+def widen(limits: Doubles, x: Floats) -> None:
+    """Take x into the range of coordinates seen."""
     low, high = limits[Limit.LOWEST], limits[Limit.HIGHEST]
     for d in range(x.shape[0]):
         low = min(low, x[d])
@@ -290,7 +291,7 @@ def _split_fringe(t: TreeArrays, leaf: int, x32: Floats, document: int, acuity: 
 
 
 @subkernel
-def _join(t: TreeArrays, leaf: int, x: Doubles, document: int) -> None:
+def join(t: TreeArrays, leaf: int, x: Doubles, document: int) -> None:
     """An exact duplicate joins its leaf: every ancestor takes it in, no operator is asked."""
     acuity = t.limits[Limit.ACUITY]
     block = block_length(t.limits)
