@@ -29,7 +29,7 @@ from gossamer.regroup import regroup, sizes_before
 from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, VectorExplanation
 from gossamer.tree.arrays import NONE
 from gossamer.tree.cobweb import CobwebTree
-from gossamer.tree.refine import total_utility
+from gossamer.tree.refine import content_order, total_utility
 from gossamer.whitening import Whitening
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -253,7 +253,8 @@ class VectorIndex:
         final = size >= self._enough
         whitener = self._whitener
         if final and self._to_fit is not None:
-            whitener = type(self._to_fit)(**self._to_fit.get_params()).fit(everything)
+            # In an order of their own: the order of arrival would show in the last bits, and through them in the tree.
+            whitener = type(self._to_fit)(**self._to_fit.get_params()).fit(everything[content_order(everything)])
         X = everything if whitener is None else whitener.project(everything)
         tree, guide = self._new_tree(X), Guide(links=self._links)
         refined = self._should_refine(size)

@@ -167,8 +167,9 @@ def test_building_is_compared_with_hnswlib(data: Data) -> None:
     names = [row["what"] for row in report.sections[1].rows]
     assert names[:3] == ["tree alone", "tree, refined", "tree, refined, linked"]
     assert names[3:] == ["tree loaded at once", "tree loaded at once, linked", build.ADD]
-    alone, refined, linked, _ = (row["ratio of best rounds"] for row in report.sections[1].rows)
+    alone, refined, linked, loaded, loaded_linked, _ = (row["ratio of best rounds"] for row in report.sections[1].rows)
     assert 0 < alone < refined < linked
+    assert 0 < loaded < loaded_linked
 
 
 def test_growth_is_measured_at_every_size(data: Data) -> None:

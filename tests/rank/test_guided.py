@@ -701,6 +701,24 @@ def test_progress_of_refining_ends_at_its_total() -> None:
     assert 0 <= heard[-1][1] - heard[-1][0] <= 3, "shares of the documents are rounded down"
 
 
+def test_a_default_index_loaded_at_once_does_not_depend_on_the_order() -> None:
+    """Whitened, grown, regrouped and linked: the same concepts, and the same answers at the same cost."""
+    E = np.random.default_rng(0).normal(size=(2500, 40)).astype(np.float32) @ np.diag(0.9 ** np.arange(40))
+    order = np.random.default_rng(1).permutation(len(E))
+    ours, theirs = VectorIndex(40, links=False), VectorIndex(40, links=False)
+    ours.add(E)
+    theirs.add(E[order], ids=order.tolist())
+    for search in (
+        {},
+        {"budget": 300},
+        {"method": "best-first", "budget": 200},
+        {"method": "path-sum", "context": 1.0},
+    ):
+        a, b = (index.search(E[:100] + 0.1, **search) for index in (ours, theirs))
+        assert np.array_equal(a.ids, b.ids)
+        assert np.array_equal(a.visited, b.visited)
+
+
 def test_an_index_loaded_at_once_does_not_depend_on_the_order() -> None:
     """Nor does one that was refined; documents keep their ids."""
     X, order = topics(4000), np.random.default_rng(1).permutation(4000)

@@ -219,7 +219,7 @@ def squared_length(x: Floats) -> float:
 
 @subkernel
 def content_hash(x: Floats) -> int:
-    """A hash of the bytes of x. Only speed depends on it: a match is always compared in full."""
+    """A hash of the bytes of x. Speed and the order of refining depend on it: a match is always compared in full."""
     bits = x.view(np.uint32)
     total = np.uint64(0)
     for d in range(bits.shape[0]):

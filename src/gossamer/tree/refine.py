@@ -26,11 +26,12 @@ from gossamer.tree.arrays import (
     NONE,
     Floats,
     Ints,
+    Longs,
     Meta,
     TreeArrays,
 )
 from gossamer.tree.grow import descend, has_room, join, widen
-from gossamer.tree.kernels import copy
+from gossamer.tree.kernels import content_hash, copy
 from gossamer.tree.shrink import take_out
 from gossamer.tree.structure import find_leaf, free_inner, hang_document, new_leaf
 
@@ -78,13 +79,31 @@ def add_loose(t: TreeArrays, X: Floats) -> None:
 
 def by_content(t: TreeArrays, leaves: Ints, *salt: int) -> Ints:
     """Leaves in an order that depends on what they hold, but looks random; another one for each salt."""
-    mixed = t.key[t.row[leaves]].astype(np.uint64)
+    return leaves[shuffled(t.key[t.row[leaves]], *salt)]
+
+
+def content_order(X: Floats) -> Longs:
+    """The rows of X in an order that depends on what they hold, but looks random."""
+    keys = np.empty(len(X), np.int64)
+    _hash_rows(X, keys)
+    return shuffled(keys)
+
+
+def shuffled(keys: Longs, *salt: int) -> Longs:
+    """The places of keys in a random order that does not depend on where they stand."""
+    mixed = keys.astype(np.uint64)
     for number in (*salt, 0):
         mixed ^= np.uint64(number % 2**63)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # splitmix64 (Steele 2014)
             mixed ^= mixed >> np.uint64(shift)
             mixed *= np.uint64(factor)
-    return leaves[np.argsort(mixed, kind="stable")]
+    return np.argsort(mixed, kind="stable")
+
+
+@kernel
+def _hash_rows(X: Floats, out: Longs) -> None:
+    for i in range(X.shape[0]):
+        out[i] = content_hash(X[i])
 
 
 @kernel
