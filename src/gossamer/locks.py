@@ -91,7 +91,7 @@ class _Reading:
         lock = self._lock
         with lock._changed:
             lock._readers -= 1
-            if not lock._readers:
+            if lock._waiting_writers and not lock._readers:
                 lock._changed.notify_all()
 
 

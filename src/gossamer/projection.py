@@ -28,17 +28,21 @@ def _project(X: Floats, mean: Floats, matrix: Floats, sphere: bool, out: Floats)
     for row in range(X.shape[0]):
         x, y = X[row], out[row]
         y[:] = 0.0
-        for d in range(0, dim - 3, 4):  # four at a time, so that y is read and written a quarter as often
-            a0, a1, a2, a3 = (
-                x[d] - mean[d],
-                x[d + 1] - mean[d + 1],
-                x[d + 2] - mean[d + 2],
-                x[d + 3] - mean[d + 3],
+        whole = dim - dim % 8
+        for d in range(0, whole, 8):  # eight at a time, so that y is read and written an eighth as often
+            a0, a1, a2, a3 = x[d] - mean[d], x[d + 1] - mean[d + 1], x[d + 2] - mean[d + 2], x[d + 3] - mean[d + 3]
+            a4, a5, a6, a7 = (
+                x[d + 4] - mean[d + 4],
+                x[d + 5] - mean[d + 5],
+                x[d + 6] - mean[d + 6],
+                x[d + 7] - mean[d + 7],
             )
             p0, p1, p2, p3 = matrix[d], matrix[d + 1], matrix[d + 2], matrix[d + 3]
+            p4, p5, p6, p7 = matrix[d + 4], matrix[d + 5], matrix[d + 6], matrix[d + 7]
             for j in range(y.shape[0]):
-                y[j] = (((y[j] + a0 * p0[j]) + a1 * p1[j]) + a2 * p2[j]) + a3 * p3[j]
-        for d in range(dim - dim % 4, dim):
+                first = (((y[j] + a0 * p0[j]) + a1 * p1[j]) + a2 * p2[j]) + a3 * p3[j]
+                y[j] = (((first + a4 * p4[j]) + a5 * p5[j]) + a6 * p6[j]) + a7 * p7[j]
+        for d in range(whole, dim):
             a, p = x[d] - mean[d], matrix[d]
             for j in range(y.shape[0]):
                 y[j] += a * p[j]

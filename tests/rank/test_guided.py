@@ -154,6 +154,28 @@ def test_asked_for_a_share_it_finds_that_share(links: bool) -> None:
     assert np.array_equal(index.search(QUERIES, recall=1.0).ids, exact)
 
 
+@pytest.mark.parametrize("context", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("acuity", [5.0, CobwebTree.PAPER_ACUITY])
+def test_with_context_too_a_share_asked_for_is_found(context: float, acuity: float) -> None:
+    """Where distances lead elsewhere than to the best, everything is scored."""
+    index = VectorIndex(24, whitener=None, acuity=acuity)
+    index.add(topics(4000))
+    exact = index.search(QUERIES, method="path-sum", context=context).ids
+    for recall in (0.9, 0.98):
+        assert share_found(index.search(QUERIES, recall=recall, context=context).ids, exact) > recall - 0.02
+    assert len(index._guide._in_context) == 1
+    index.refine()
+    assert not index._guide._in_context, "paths are others now"
+    exact = index.search(QUERIES, method="path-sum", context=context).ids
+    assert share_found(index.search(QUERIES, context=context).ids, exact) > 0.95
+
+
+def test_what_is_known_of_contexts_does_not_pile_up(index: VectorIndex) -> None:
+    for context in np.linspace(0.1, 1.0, 12).tolist():
+        index.search(QUERIES[:2], context=context)
+    assert len(index._guide._in_context) <= 8
+
+
 def test_scores_are_the_exhaustive_ones(index: VectorIndex) -> None:
     for context in (0.0, 0.3, 1.0):
         found = index.search(QUERIES[:40], context=context)

@@ -74,7 +74,7 @@ class _Grown:
         exact = exact_neighbours(X, Q, K)
         linked = [Effort(slack) for slack in SLACKS] + [Effort(most=budget, width=K) for budget in _TIGHT]
         alone = [Effort(most=budget, width=2 * K) for budget in _BUDGETS]
-        efforts = [effort_for(self.guide, K, WANTED)]
+        efforts = [effort_for(self.guide, self.tree, K, WANTED)]
         with_links = _nodes(self.tree, self.guide, X, Q, exact, linked)
         without = _nodes(self.tree, self.bare, X, Q, exact, alone)
         asked = _curve(self.tree, self.guide, X, Q, exact, efforts)

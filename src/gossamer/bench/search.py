@@ -264,7 +264,7 @@ def _raw_singles(index: VectorIndex, Q: Floats, target: float) -> Callable[[], f
 
 def _kernel(index: VectorIndex, guide: Guide, parts: Sequence[Floats], target: float) -> Callable[[], float]:
     """The search of whitened queries alone, in one call a part."""
-    effort, arrays = effort_for(guide, K, target), index.tree.arrays
+    effort, arrays = effort_for(guide, index.tree, K, target), index.tree.arrays
 
     def all_of_them() -> None:
         for part in parts:

@@ -23,7 +23,9 @@ Search: TypeAlias = Callable[[Floats], Ids]
 Reference: TypeAlias = Literal["L2", "path-sum"]
 
 TARGETS: Final = (0.90, 0.95, 0.98, 0.99)
-SLACKS: Final = (0.94, 0.96, 0.98, 1.0, 1.01, 1.02, 1.03, 1.04, 1.06, 1.08, 1.1, 1.13, 1.16, 1.2, 1.25, 1.3)
+SLACKS: Final = (
+    0.94, 0.96, 0.97, 0.98, 0.99, 1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08, 1.1, 1.13, 1.16, 1.2, 1.25, 1.3,
+)  # fmt: skip
 BUDGETS: Final = (500, 1000, 2000, 4000, 8000)
 OPENED: Final = (200, 1000)
 EFS: Final = (10, 12, 14, 17, 20, 25, 30, 40, 50, 64, 80, 100, 128, 180, 256, 400)
@@ -126,9 +128,9 @@ def guide_of(index: VectorIndex) -> Guide:
     return index._guide
 
 
-def effort_for(guide: Guide, k: int, recall: float) -> Effort:
+def effort_for(guide: Guide, tree: CobwebTree, k: int, recall: float) -> Effort:
     """What calibration found to be needed; the longest walk where it never saw that recall."""
-    return guide.effort(k, None, recall) or Effort(SLACKS[-1])
+    return guide.effort(tree.arrays, k, None, recall) or Effort(SLACKS[-1])
 
 
 def check_ready(guide: Guide, tree: CobwebTree) -> None:

@@ -67,17 +67,26 @@ class Dial:
         """Have it measured again before it is used."""
         self._measured_for = 0
 
-    def measure(self, t: TreeArrays, search: Callable[[Floats, int, Effort], Longs]) -> None:
-        """The share of true answers found at each step, by `search(queries, k, effort)`."""
+    def measure(self, t: TreeArrays, search: Callable[[Floats, int, Effort], Longs], context: float = 0.0) -> None:
+        """The share of true answers found at each step, by `search(queries, k, effort)`.
+
+        What guides a search are distances. With context, the best may be elsewhere: where most of them are not found
+        with the greatest effort, there is no need to look further.
+        """
         Q = _disturbed(t)
-        exact = PathSum().search(t, Q, 10).documents
-        recalls = []
-        for step in self._ladder.tolist():
+        exact = PathSum().search(t, Q, 10, "sum", context).documents
+
+        def share_found(step: float) -> float:
             effort = Effort(step) if self._linked else Effort(most=int(step), width=20)
             found = search(Q, 10, effort)
-            recalls.append(float((found[:, :, None] == exact[:, None, :]).any(axis=2).mean()))
-            if recalls[-1] > 0.9995:
-                break
+            return float((found[:, :, None] == exact[:, None, :]).any(axis=2).mean())
+
+        recalls = []
+        if context == 0.0 or share_found(self._ladder[-1]) > 0.5:
+            for step in self._ladder.tolist():
+                recalls.append(share_found(step))
+                if recalls[-1] > 0.9995:
+                    break
         # More effort never finds less; a dip is the sample's noise.
         self._recalls = np.maximum.accumulate(np.array(recalls))
         self._measured_for = int(t.meta[Meta.LEAVES])

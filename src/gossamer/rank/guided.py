@@ -51,6 +51,9 @@ would make codes too coarse for all others."""
 _WAITING: Final = 20_000
 """So many new documents are linked without waiting for a search, which would wait long for them."""
 
+_CONTEXTS: Final = 8
+"""Contexts for which it is remembered what searches find; each takes up to a second to measure."""
+
 _SMALL: Final = 1024
 """Up to so many leaves everything is scored: that is as fast."""
 
@@ -67,6 +70,7 @@ class Guide:
         self._unlinked = False  # whether some wait to be linked, because too many came or went at once
         self._frontier_at = 0  # Meta.CHANGES when the frontier was chosen
         self._dial = Dial(linked=links)
+        self._in_context: dict[float, Dial] = {}  # for scores that are not those of distances; measured when asked for
         self._scratch: list[Scratch] = []
 
     def ready(self, t: TreeArrays) -> bool:
@@ -124,14 +128,19 @@ class Guide:
                 raise
             self._unlinked = False
             if on_grid:
-                self._dial.reset()  # what was measured was measured on another grid
+                self._reset_dials()  # what was measured was measured on another grid
         if not self.is_settled(t):
             self._dial.measure(t, lambda Q, k, effort: self.search(t, Q, k, effort).documents)
 
     def _drop(self) -> None:
         """Forget everything."""
         self._g = None
+        self._reset_dials()
+
+    def _reset_dials(self) -> None:
+        """Have what a search finds measured again before it is used."""
         self._dial.reset()
+        self._in_context = {}
 
     def forget(self, t: TreeArrays, rows: Ints) -> None:
         """Take out leaves: `rows` are those of documents that were just removed; some may still hold others."""
@@ -144,7 +153,7 @@ class Guide:
             self._drop()
         elif self._unlinked or self._removed >= _THINNED * self._sized_for:
             self._unlinked = True
-            self._dial.reset()
+            self._reset_dials()
             if self.linked:  # those of them that were linked: others mostly have no code yet
                 known = gone[gone < len(self._g.codes.leaf_norm)]
                 self._g.codes.leaf_norm[known] = np.inf
@@ -164,6 +173,7 @@ class Guide:
 
     def follow(self, t: TreeArrays) -> None:
         """Bring everything up to date after the tree was rearranged; leaves keep their rows, so links hold."""
+        self._in_context = {}
         if self._g is not None and not self._unlinked:
             g = self._grown(t)
             encode_all(t, g.codes)
@@ -255,9 +265,17 @@ class Guide:
         in_threads(work, len(Q))
         return ranked
 
-    def effort(self, k: int, budget: int | None, recall: float) -> Effort | None:
+    def effort(self, t: TreeArrays, k: int, budget: int | None, recall: float, context: float = 0.0) -> Effort | None:
         """What to spend for a budget of nodes, or else for a share of the true answers; None for everything."""
-        return self._dial.effort(k, budget, recall)
+        if context == 0.0 or budget is not None or not self.ready(t):
+            return self._dial.effort(k, budget, recall)
+        dial = self._in_context.get(context)
+        if dial is None or not dial.holds(int(t.meta[Meta.LEAVES])):
+            dial = Dial(linked=self.linked)
+            dial.measure(t, lambda Q, k, effort: self.search(t, Q, k, effort, context).documents, context)
+            kept = list(self._in_context.items())[1 - _CONTEXTS :]
+            self._in_context = {**dict(kept), context: dial}  # replaced as a whole: another search may be looking
+        return dial.effort(k, budget, recall)
 
     def _take_scratch(self, t: TreeArrays, width: int) -> Scratch:
         """Scratch that is large enough, from those not in use; popping is atomic, so threads never share one."""

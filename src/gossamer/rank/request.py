@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,8 +28,7 @@ _RECALL: Final = 0.98
 _MOST: Final = 10_000_000
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """What to search for and how."""
 
     k: int
@@ -85,7 +83,7 @@ class Request:
         if self.method == "best-first":
             return best_first(t, X, self.k, self.budget)
         if self.method == "guided" and self.recall < 1.0 and not together:
-            effort = guide.effort(self.k, self.budget, self.recall)
+            effort = guide.effort(t, self.k, self.budget, self.recall, self.context)
             if effort is not None and (documents is not None or guide.ready(t)):
                 return search_guided(guide, t, X, self.k, effort, self.context, documents)
         if documents is not None:
