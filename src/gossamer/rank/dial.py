@@ -39,6 +39,9 @@ _BUDGETS: Final = (250, 500, 1000, 2000, 4000, 8000, 16_000)
 _WIDEST: Final = 1024
 """Leaves that a walk keeps in sight, beside those it is asked for: an end for queries to which everything is alike."""
 
+_REMEMBERED: Final = 1000
+"""Pairs of k and recall for which the effort is not worked out again."""
+
 UNLIMITED: Final = 1 << 30
 
 
@@ -58,6 +61,7 @@ class Dial:
         self._linked = linked
         self._recalls: Doubles = np.zeros(0)
         self._measured_for = 0  # leaves then
+        self._efforts: dict[tuple[int, float], Effort | None] = {}  # by k and recall: most searches ask for the same
 
     def holds(self, leaves: int) -> bool:
         """Whether what was measured is still of an index of about this size."""
@@ -90,6 +94,7 @@ class Dial:
         # More effort never finds less; a dip is the sample's noise.
         self._recalls = np.maximum.accumulate(np.array(recalls))
         self._measured_for = int(t.meta[Meta.LEAVES])
+        self._efforts = {}
 
     def effort(self, k: int, budget: int | None, recall: float) -> Effort | None:
         """What to spend for a budget of nodes, or else for a share of the true answers.
@@ -99,6 +104,14 @@ class Dial:
         """
         if budget is not None:
             return Effort(most=budget, width=max(k, min(1024, budget // 4)) if self._linked else 2 * k)
+        efforts = self._efforts
+        if (k, recall) not in efforts:
+            if len(efforts) >= _REMEMBERED:
+                efforts = self._efforts = {}
+            efforts[k, recall] = self._effort_for(k, recall)
+        return efforts[k, recall]
+
+    def _effort_for(self, k: int, recall: float) -> Effort | None:
         wanted = recall + _MARGIN * (1.0 - recall)
         recalls: list[float] = self._recalls.tolist()  # a few numbers, for which NumPy would take longer
         step = bisect_left(recalls, wanted)
@@ -131,7 +144,7 @@ class Dial:
         """Take over what `to_parts` gave. What was measured on another ladder is to be measured again."""
         recalls = arrays.get("recalls", self._recalls)
         if np.array_equal(arrays.get("ladder", ()), self._ladder[: len(recalls)]):
-            self._recalls, self._measured_for = recalls, params["calibrated_for"]
+            self._recalls, self._measured_for, self._efforts = recalls, params["calibrated_for"], {}
 
 
 def _disturbed(t: TreeArrays) -> Floats:

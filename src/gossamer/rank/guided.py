@@ -69,6 +69,7 @@ class Guide:
         self._removed = 0  # those of them that went
         self._unlinked = False  # whether some wait to be linked, because too many came or went at once
         self._frontier_at = 0  # Meta.CHANGES when the frontier was chosen
+        self._settled_at = -1  # Meta.CHANGES when everything was last found settled, which every search asks
         self._dial = Dial(linked=links)
         self._in_context: dict[float, Dial] = {}  # for scores that are not those of distances; measured when asked for
         self._scratch: list[Scratch] = []
@@ -107,8 +108,14 @@ class Guide:
 
     def is_settled(self, t: TreeArrays) -> bool:
         """Whether everything there is was linked and measured, or is so little that nobody needs it."""
+        changes = int(t.meta[Meta.CHANGES])
+        if changes == self._settled_at and not self._unlinked:
+            return True
         leaves = int(t.meta[Meta.LEAVES])
-        return leaves <= _SMALL or (self._fits(t) and self._dial.holds(leaves))
+        settled = leaves <= _SMALL or (self._fits(t) and self._dial.holds(leaves))
+        if settled:
+            self._settled_at = changes
+        return settled
 
     def _fits(self, t: TreeArrays) -> bool:
         """Whether all leaves are linked, and nearly all on the grid of the codes."""
@@ -141,6 +148,7 @@ class Guide:
         """Have what a search finds measured again before it is used."""
         self._dial.reset()
         self._in_context = {}
+        self._settled_at = -1
 
     def forget(self, t: TreeArrays, rows: Ints) -> None:
         """Take out leaves: `rows` are those of documents that were just removed; some may still hold others."""
@@ -355,16 +363,19 @@ def search_guided(
     in N/m of what it meets must go N/m times as far. The two cross near m = √(512·N).
     """
     leaves = int(t.meta[Meta.LEAVES])
-    few = documents is not None and len(documents) <= max(1000, math.isqrt(512 * leaves))
-    if effort is None or few or not guide.ready(t):
+    if effort is None or not guide.ready(t):
         return _exhaustive(t, Q, k, context, documents)
     if documents is not None:
+        if len(documents) <= max(1000, math.isqrt(512 * leaves)):
+            return _exhaustive(t, Q, k, context, documents)
         far = max(64, 5 * k // 4) * leaves // len(documents)  # so many are met until k of those allowed are
         effort = effort._replace(width=min(leaves, effort.width + far))
     ranked = guide.search(t, Q, k, effort, context, documents)
+    if effort.most < UNLIMITED:  # a budget may run out before k are found
+        return ranked
     most = min(k, int(t.meta[Meta.DOCUMENTS]) if documents is None else len(documents))
     last = ranked.documents[:, most - 1]
-    if effort.most == UNLIMITED and (last == NONE).any():  # a budget may run out before k are found
+    if last.min(initial=0) == NONE:
         short = np.flatnonzero(last == NONE)
         for mine, theirs in zip(ranked, _exhaustive(t, Q[short], k, context, documents), strict=True):
             mine[short] = theirs

@@ -21,8 +21,9 @@ from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeA
 Bytes: TypeAlias = npt.NDArray[np.int8]
 Shorts: TypeAlias = npt.NDArray[np.int16]
 
-_QUERY_RANGE: Final = 2.0**31 / 128.0
-"""A query's whole numbers stay below this over the dimension, so that a dot product fits in 32 bits."""
+_QUERY_LENGTH: Final = 32_000.0
+"""The length of a query in whole numbers: each fits in 16 bits, and the dot product with a code, at most this times
+127·√D, in 32."""
 
 
 _BEYOND: Final = 140.0
@@ -186,12 +187,11 @@ def encode_all(t: TreeArrays, codes: Codes) -> None:
 def encode_query(x: Floats, codes: Codes, out: Shorts) -> tuple[float, float]:
     """Write x as whole numbers of 16 bits; returns (f, ‖x‖²) such that ‖x − y‖² ≈ ‖x‖² + ‖y‖² − f·(out · code of y)."""
     dim = x.shape[0]
-    largest, norm = 1e-30, 0.0
+    norm = 0.0
     for d in range(dim):
         delta = np.float64(x[d]) - codes.centre[d]
         norm += delta * delta
-        largest = max(largest, abs(delta))
-    scale = min(32000.0, _QUERY_RANGE / dim) / largest
+    scale = _QUERY_LENGTH / max(1e-30, math.sqrt(norm))
     narrow = np.float32(scale)
     for d in range(dim):
         out[d] = np.int16(np.rint((x[d] - codes.centre[d]) * narrow))
