@@ -17,6 +17,7 @@ from gossamer.rank.walk import Guides, Scratch, along_links, enter, keep, start,
 from gossamer.tree.arrays import NONE, Ints, TreeArrays
 from gossamer.tree.codes import Codes, code_distance
 from gossamer.tree.links import Desk, Links, add_link, thin
+from gossamer.tree.structure import append_leaf_rows
 
 _BESIDE = 64
 """Leaves of the tree around a new one that it looks at first."""
@@ -90,25 +91,7 @@ def _leaves_beside(t: TreeArrays, row: int, out: Ints) -> int:
         child = t.first_child[node]
         while child != NONE and n < out.shape[0]:
             if child != below:
-                n = _leaves_of(t, child, out, n)
+                n = append_leaf_rows(t, child, out, n)
             child = t.next_sibling[child]
         below, node = node, t.parent[node]
-    return n
-
-
-@subkernel
-def _leaves_of(t: TreeArrays, top: int, out: Ints, n: int) -> int:
-    """Append the rows of the leaves below `top` to out[:n], as far as there is room."""
-    node = top
-    while n < out.shape[0]:
-        if t.n_children[node] > 0:
-            node = t.first_child[node]
-            continue
-        out[n] = t.row[node]
-        n += 1
-        while node != top and t.next_sibling[node] == NONE:
-            node = t.parent[node]
-        if node == top:
-            break
-        node = t.next_sibling[node]
     return n

@@ -31,7 +31,17 @@ from gossamer.tree.arrays import (
 )
 from gossamer.tree.grow import insert_rows
 from gossamer.tree.node import NodeView
-from gossamer.tree.refine import SWEPT_AT, add_loose, by_content, graft, loosened, redistribute, total_utility, uproot
+from gossamer.tree.refine import (
+    SWEPT_AT,
+    add_loose,
+    by_content,
+    graft,
+    in_tree_order,
+    loosened,
+    redistribute,
+    total_utility,
+    uproot,
+)
 from gossamer.tree.shrink import remove_documents
 from gossamer.tree.structure import rehash
 
@@ -169,8 +179,11 @@ class CobwebTree:
         """
         X = as_vectors(X, self.dim)
         first = self.next_document
-        leaves = int(self._t.meta[Meta.LEAVES]) + len(X)
+        leaves, empty = int(self._t.meta[Meta.LEAVES]) + len(X), not self._t.meta[Meta.LEAF_ROWS]
         self._grow_anew(X, seed, _Steps(round((1.0 + sum(SWEPT_AT)) * leaves), progress))
+        if empty and len(X):
+            with uninterrupted():
+                self._t = in_tree_order(self._t)
         self._t.meta[Meta.REFINED] = self._t.meta[Meta.CHANGES]
         return np.arange(first, first + len(X), dtype=np.int64)
 

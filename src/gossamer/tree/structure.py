@@ -205,3 +205,24 @@ def parents_first(t: TreeArrays, top: int) -> Ints:
             child = t.next_sibling[child]
         at += 1
     return order[:filled]
+
+
+@subkernel
+def append_leaf_rows(t: TreeArrays, top: int, out: Ints, n: int) -> int:
+    """Append the rows of the leaves below `top`, in the order of the tree, to out[:n], as far as there is room.
+
+    Returns how many there are then.
+    """
+    node = top
+    while n < out.shape[0]:
+        if t.n_children[node] > 0:
+            node = t.first_child[node]
+            continue
+        out[n] = t.row[node]
+        n += 1
+        while node != top and t.next_sibling[node] == NONE:
+            node = t.parent[node]
+        if node == top:
+            break
+        node = t.next_sibling[node]
+    return n
