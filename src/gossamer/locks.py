@@ -58,6 +58,9 @@ class ReadWriteLock:
             try:
                 while self._writer or self._readers:
                     self._changed.wait()
+            except BaseException:  # Ctrl-C while waiting: those who waited for this one to be first must hear of it
+                self._changed.notify_all()
+                raise
             finally:
                 self._waiting_writers -= 1
             self._writer = get_ident()

@@ -187,13 +187,9 @@ class VectorIndex:
             before = self._tree.next_document
             try:
                 refined = self._should_refine(self._tree.n_documents + len(X))
-                if refined and before == 0:
-                    numbers = self._tree.grow(X, progress=progress)
-                else:
-                    numbers = self._tree.insert_many(X, progress=progress)
-                    if refined:
-                        self._tree.refine(anew=False)
+                numbers = self._tree.insert_many(X, progress=progress)
                 if refined:
+                    self._tree.refine(anew=False)
                     regroup(self._tree, scale=sizes_before(self._whitener))
                     self._refined_for = self._tree.n_documents
                     self._guide.follow(self._tree.arrays)
@@ -355,7 +351,8 @@ class VectorIndex:
 
     def _settle_for(self, request: Request) -> None:
         """Whoever asks first after much has changed makes what guides the answer; others wait for it."""
-        if request.method == "guided" and request.recall < 1.0 and not self.settled:
+        known = self._guide.is_known_to_be_settled(self._tree.arrays)
+        if request.method == "guided" and request.recall < 1.0 and not known:
             with self._lock.writing():
                 self._check_open()
                 self._guide.settle(self._tree.arrays)

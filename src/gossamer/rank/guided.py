@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from threading import Lock
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from gossamer.bundle import Bundle
-from gossamer.rank.dial import UNLIMITED, Dial, Effort
+from gossamer.rank.dial import Dial, Effort
 from gossamer.rank.frontier import choose_frontier
 from gossamer.rank.linking import choose_among, choose_links, put_links
 from gossamer.rank.listed import rank_listed
@@ -52,7 +53,8 @@ _WAITING: Final = 20_000
 """So many new documents are linked without waiting for a search, which would wait long for them."""
 
 _CONTEXTS: Final = 8
-"""Contexts for which it is remembered what searches find; each takes up to a second to measure."""
+"""Contexts for which it is remembered what searches find; to measure one takes as long as some hundred searches of
+everything."""
 
 _SMALL: Final = 1024
 """Up to so many leaves everything is scored: that is as fast."""
@@ -69,9 +71,10 @@ class Guide:
         self._removed = 0  # those of them that went
         self._unlinked = False  # whether some wait to be linked, because too many came or went at once
         self._frontier_at = 0  # Meta.CHANGES when the frontier was chosen
-        self._settled_at = -1  # Meta.CHANGES when everything was last found settled, which every search asks
+        self._settled_at = -1  # Meta.CHANGES when `settle` was last done
         self._dial = Dial(linked=links)
         self._in_context: dict[float, Dial] = {}  # for scores that are not those of distances; measured when asked for
+        self._measuring = Lock()
         self._scratch: list[Scratch] = []
 
     def ready(self, t: TreeArrays) -> bool:
@@ -108,14 +111,12 @@ class Guide:
 
     def is_settled(self, t: TreeArrays) -> bool:
         """Whether everything there is was linked and measured, or is so little that nobody needs it."""
-        changes = int(t.meta[Meta.CHANGES])
-        if changes == self._settled_at and not self._unlinked:
-            return True
         leaves = int(t.meta[Meta.LEAVES])
-        settled = leaves <= _SMALL or (self._fits(t) and self._dial.holds(leaves))
-        if settled:
-            self._settled_at = changes
-        return settled
+        return leaves <= _SMALL or (self._fits(t) and self._dial.holds(leaves))
+
+    def is_known_to_be_settled(self, t: TreeArrays) -> bool:
+        """Whether `settle` has seen this very tree: what every search asks."""
+        return int(t.meta[Meta.CHANGES]) == self._settled_at and not self._unlinked
 
     def _fits(self, t: TreeArrays) -> bool:
         """Whether all leaves are linked, and nearly all on the grid of the codes."""
@@ -124,8 +125,11 @@ class Guide:
 
     def settle(self, t: TreeArrays) -> None:
         """Do what was left: link, where too many came or went to do so at once, and measure what a search finds."""
-        if self.is_settled(t):
-            return
+        if not self.is_settled(t):
+            self._settle(t)
+        self._settled_at = int(t.meta[Meta.CHANGES])
+
+    def _settle(self, t: TreeArrays) -> None:
         if not self._fits(t):
             on_grid = self._g is not None and self.ready(t)
             try:
@@ -183,9 +187,13 @@ class Guide:
         """Bring everything up to date after the tree was rearranged; leaves keep their rows, so links hold."""
         self._in_context = {}
         if self._g is not None and not self._unlinked:
-            g = self._grown(t)
-            encode_all(t, g.codes)
-            self._g = g._replace(frontier=choose_frontier(t, g.codes))
+            try:
+                g = self._grown(t)
+                encode_all(t, g.codes)
+                self._g = g._replace(frontier=choose_frontier(t, g.codes))
+            except BaseException:
+                self._drop()  # what is left is of another tree, and would lead nowhere
+                raise
 
     def _make_anew(self, t: TreeArrays) -> None:
         """Choose the grid and code everything anew, and link what is not; all of it, where too much went."""
@@ -277,13 +285,15 @@ class Guide:
         """What to spend for a budget of nodes, or else for a share of the true answers; None for everything."""
         if context == 0.0 or budget is not None or not self.ready(t):
             return self._dial.effort(k, budget, recall)
-        dial = self._in_context.get(context)
-        if dial is None or not dial.holds(int(t.meta[Meta.LEAVES])):
-            dial = Dial(linked=self.linked)
-            dial.measure(t, lambda Q, k, effort: self.search(t, Q, k, effort, context).documents, context)
-            kept = list(self._in_context.items())[1 - _CONTEXTS :]
-            self._in_context = {**dict(kept), context: dial}  # replaced as a whole: another search may be looking
-        return dial.effort(k, budget, recall)
+        with self._measuring:  # one search measures, others that need it wait
+            dial = self._in_context.pop(context, None)
+            if dial is None or not dial.holds(int(t.meta[Meta.LEAVES])):
+                dial = Dial(linked=self.linked)
+                dial.measure(t, lambda Q, k, effort: self.search(t, Q, k, effort, context).documents, context)
+            if len(self._in_context) >= _CONTEXTS:
+                del self._in_context[next(iter(self._in_context))]  # the one that was not asked for longest
+            self._in_context[context] = dial
+            return dial.effort(k, budget, recall)
 
     def _take_scratch(self, t: TreeArrays, width: int) -> Scratch:
         """Scratch that is large enough, from those not in use; popping is atomic, so threads never share one."""
@@ -354,24 +364,20 @@ def _links_of(arrays: Mapping[str, npt.NDArray[Any]], codes: Codes) -> Links:
 
 
 def search_guided(
-    guide: Guide, t: TreeArrays, Q: Floats, k: int, effort: Effort | None, context: float, documents: Longs | None
-) -> Ranked:
-    """A guided search, among `documents` (ascending) if given, that always returns k answers if there are so many.
+    guide: Guide, t: TreeArrays, Q: Floats, k: int, effort: Effort, context: float, documents: Longs | None,
+    *, budgeted: bool,
+) -> Ranked:  # fmt: skip
+    """A guided search, among `documents` (ascending) if given, that returns k answers if there are so many. Where it is
+    `budgeted`, what it may spend can run out before.
 
-    A walk may end early where links lead nowhere; such queries are answered exhaustively. For a restricted search
-    the cheaper of two ways is taken: scoring m documents costs in proportion to m, and a walk that may keep only one
-    in N/m of what it meets must go N/m times as far. The two cross near m = √(512·N).
+    A walk may end early where links lead nowhere; such queries are answered exhaustively.
     """
-    leaves = int(t.meta[Meta.LEAVES])
-    if effort is None or not guide.ready(t):
-        return _exhaustive(t, Q, k, context, documents)
     if documents is not None:
-        if len(documents) <= max(1000, math.isqrt(512 * leaves)):
-            return _exhaustive(t, Q, k, context, documents)
+        leaves = int(t.meta[Meta.LEAVES])
         far = max(64, 5 * k // 4) * leaves // len(documents)  # so many are met until k of those allowed are
         effort = effort._replace(width=min(leaves, effort.width + far))
     ranked = guide.search(t, Q, k, effort, context, documents)
-    if effort.most < UNLIMITED:  # a budget may run out before k are found
+    if budgeted:
         return ranked
     most = min(k, int(t.meta[Meta.DOCUMENTS]) if documents is None else len(documents))
     last = ranked.documents[:, most - 1]
@@ -380,6 +386,15 @@ def search_guided(
         for mine, theirs in zip(ranked, _exhaustive(t, Q[short], k, context, documents), strict=True):
             mine[short] = theirs
     return ranked
+
+
+def are_few(t: TreeArrays, documents: Longs) -> bool:
+    """Whether so few documents are allowed that to score them all is the cheaper way.
+
+    Scoring m documents costs in proportion to m, and a walk that may keep only one in N/m of what it meets must go N/m
+    times as far. The two cross near m = √(512·N).
+    """
+    return len(documents) <= max(1000, math.isqrt(512 * int(t.meta[Meta.LEAVES])))
 
 
 def _exhaustive(t: TreeArrays, Q: Floats, k: int, context: float, documents: Longs | None) -> Ranked:

@@ -9,7 +9,7 @@ import numpy as np
 from gossamer.checks import one_of, positive
 from gossamer.errors import ParameterError
 from gossamer.rank.best_first import best_first
-from gossamer.rank.guided import Guide, search_guided
+from gossamer.rank.guided import Guide, are_few, search_guided
 from gossamer.rank.listed import rank_listed
 from gossamer.rank.path_sum import Aggregate, PathSum
 from gossamer.rank.selection import Ranked
@@ -82,10 +82,12 @@ class Request(NamedTuple):
         """
         if self.method == "best-first":
             return best_first(t, X, self.k, self.budget)
-        if self.method == "guided" and self.recall < 1.0 and not together:
+        everything = together or (documents is not None and are_few(t, documents)) or not guide.ready(t)
+        if self.method == "guided" and self.recall < 1.0 and not everything:
             effort = guide.effort(t, self.k, self.budget, self.recall, self.context)
-            if effort is not None and (documents is not None or guide.ready(t)):
-                return search_guided(guide, t, X, self.k, effort, self.context, documents)
+            if effort is not None:
+                budgeted = self.budget is not None
+                return search_guided(guide, t, X, self.k, effort, self.context, documents, budgeted=budgeted)
         if documents is not None:
             return rank_listed(t, X, documents, self.k, mean=self.aggregate == "mean", context=self.context)
         return path_sum.search(t, X, self.k, self.aggregate, self.context)

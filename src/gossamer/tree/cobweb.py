@@ -52,13 +52,23 @@ _CHUNK = 4096
 class _Steps:
     """How far a long change has come, for whoever wants to hear of it."""
 
-    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
-        self._done, self._total, self._progress = 0, total, progress
+    def __init__(self, progress: Callable[[int, int], None] | None, total: int = 0) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def expect(self, steps: int) -> None:
+        """There are to be so many, unless that was said before."""
+        self._total = self._total or steps
 
     def take(self, steps: int) -> None:
-        self._done = min(self._total, self._done + steps)
+        """So many more are done."""
+        self._done += steps
         if self._progress is not None:
             self._progress(self._done, self._total)
+
+
+def _work(leaves: int) -> int:
+    """Steps of growing a tree anew: each leaf sorted in once, and again in each sweep that it is part of."""
+    return leaves + sum(int(share * leaves) for share in SWEPT_AT)
 
 
 class CobwebTree:
@@ -157,18 +167,21 @@ class CobwebTree:
         and where nothing changed since the last time, the first pass does so too: half the work.
 
         Documents and leaves keep their ids, other nodes may come and go. `progress` and Ctrl-C work as for
-        `insert_many`: the tree is valid whenever it stops; if that is before it was grown anew, it is as it was.
+        `insert_many`: the tree is valid whenever it stops; if that is before it was grown anew, it is as it was. Until
+        then there are two of it in memory, but for the vectors.
         """
         passes = positive(passes, "passes")
         before = total_utility(self._t)
-        anew = anew and self._t.meta[Meta.REFINED] != self._t.meta[Meta.CHANGES]
+        unchanged = self._t.meta[Meta.REFINED] == self._t.meta[Meta.CHANGES]
+        anew = anew and not unchanged
         leaves = self._leaves()
-        steps = _Steps(passes * len(leaves) + (round(sum(SWEPT_AT) * len(leaves)) if anew else 0), progress)
+        steps = _Steps(progress, passes * len(leaves) + (_work(len(leaves)) - len(leaves) if anew else 0))
         if anew:
             self._grow_anew(np.zeros((0, self.dim), np.float32), seed, steps)
         for number in range(int(anew), passes):
             self._sweep(by_content(self._t, leaves, seed, number), steps)
-        self._t.meta[Meta.REFINED] = self._t.meta[Meta.CHANGES]
+        if anew or unchanged:
+            self._t.meta[Meta.REFINED] = self._t.meta[Meta.CHANGES]
         return Refinement(passes, before, total_utility(self._t))
 
     def grow(self, X: npt.ArrayLike, *, seed: int = 0, progress: Callable[[int, int], None] | None = None) -> Longs:
@@ -178,13 +191,12 @@ class CobwebTree:
         go in or, after an error or Ctrl-C, none.
         """
         X = as_vectors(X, self.dim)
-        first = self.next_document
-        leaves, empty = int(self._t.meta[Meta.LEAVES]) + len(X), not self._t.meta[Meta.LEAF_ROWS]
-        self._grow_anew(X, seed, _Steps(round((1.0 + sum(SWEPT_AT)) * leaves), progress))
-        if empty and len(X):
-            with uninterrupted():
+        first, empty = self.next_document, not self._t.meta[Meta.LEAF_ROWS]
+        self._grow_anew(X, seed, _Steps(progress))
+        with uninterrupted():
+            if empty and len(X):
                 self._t = in_tree_order(self._t)
-        self._t.meta[Meta.REFINED] = self._t.meta[Meta.CHANGES]
+            self._t.meta[Meta.REFINED] = self._t.meta[Meta.CHANGES]
         return np.arange(first, first + len(X), dtype=np.int64)
 
     def _leaves(self) -> Ints:
@@ -192,27 +204,24 @@ class CobwebTree:
         return t.owner[: t.meta[Meta.LEAF_ROWS]][np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])]
 
     def _grow_anew(self, X: npt.NDArray[np.float32], seed: int, steps: _Steps) -> None:
-        """Beside the tree that is there, which stays if this is stopped."""
-        self._make_room(
-            len(X) + _CHUNK
-        )  # and so for all leaves by content: while some are loose, there is no rehashing
-        old = self._t
-        try:
-            self._t = loosened(old)
-            if len(X):
-                rehash(self._t)
-                add_loose(self._t, X)
-                uproot(self._t)
-            order = by_content(self._t, self._leaves(), seed)
-            done = 0
-            for share in SWEPT_AT:
-                until = int(share * len(order))
-                self._in_chunks(graft, order[done:until], steps)
-                done = until
-                self._sweep(by_content(self._t, order[:done], seed, until), steps)
-        except BaseException:
-            self._t = old
-            raise
+        """Beside the tree that is there, which is what everyone sees until the new one is whole."""
+        with uninterrupted():
+            self._make_room(len(X) + _CHUNK)  # here: while some leaves are loose, `bucket` must not be filled anew
+        new = CobwebTree.__new__(CobwebTree)
+        new._t = loosened(self._t)
+        if len(X):
+            rehash(new._t)
+            add_loose(new._t, X)
+            uproot(new._t)
+        order = by_content(new._t, new._leaves(), seed)
+        steps.expect(_work(len(order)))
+        done = 0
+        for share in SWEPT_AT:
+            until = int(share * len(order))
+            new._in_chunks(graft, order[done:until], steps)
+            done = until
+            new._sweep(by_content(new._t, order[:done], seed, until), steps)
+        self._t = new._t
 
     def _sweep(self, leaves: Ints, steps: _Steps) -> None:
         """Take the documents of leaves out, one by one, and sort them in again."""

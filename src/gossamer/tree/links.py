@@ -118,6 +118,8 @@ def sort_by_distance(rows: Ints, distances: Floats) -> None:
 @subkernel
 def _length(links: Links, distance: float) -> int:
     """The length to keep of a link, by the squared distance that it spans."""
+    if distance == np.inf:  # there is nothing at its end any more
+        return LONGEST
     return min(LONGEST, int(math.sqrt(max(0.0, distance)) / links.unit[0]))
 
 

@@ -93,7 +93,7 @@ def shuffled(keys: Longs, *salt: int) -> Longs:
     """The places of keys in a random order that does not depend on where they stand."""
     mixed = keys.astype(np.uint64)
     for number in (*salt, 0):
-        mixed ^= np.uint64(number % 2**63)
+        mixed ^= np.uint64(int(number) % 2**63)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # splitmix64 (Steele 2014)
             mixed ^= mixed >> np.uint64(shift)
             mixed *= np.uint64(factor)
