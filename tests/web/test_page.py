@@ -12,7 +12,7 @@ from web.conftest import Shot, seen_by, small_index
 from web.texts import DOCUMENTS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = pytest.mark.browser
 
@@ -134,6 +134,24 @@ def test_a_search_inside_a_concept(page: Page, service: Running, shot: Shot) -> 
     page.click("#scope .chip")
     page.wait_for_selector("#scope .chip", state="detached")
     assert "in" not in address(page)
+
+
+def test_reasons_that_come_late_do_not_open_again(page: Page, service: Running) -> None:
+    page.goto(service.url)
+    page.wait_for_selector(".card")
+    ask(page, "tomato")
+
+    def late(route: Route) -> None:
+        page.wait_for_timeout(600)
+        route.continue_()
+
+    page.route("**/explain", late)
+    page.click(".hit .reason")
+    page.wait_for_selector(".place .skeleton")
+    page.go_back()
+    page.wait_for_selector(".place .skeleton", state="detached")
+    page.wait_for_timeout(1200)
+    assert page.locator(".why").count() == 0
 
 
 def test_the_back_button_and_shared_addresses(page: Page, browser: Browser, service: Running) -> None:

@@ -100,7 +100,10 @@ export class Results {
   async explain(id) {
     for (const place of document.querySelectorAll(".place")) place.replaceChildren();
     for (const button of document.querySelectorAll(".reason")) button.setAttribute("aria-expanded", "false");
-    if (id === null) return this.onPath([]);
+    if (id === null) {
+      this.explaining(() => {}); // an answer still under way would open them again
+      return this.onPath([]);
+    }
     const hit = [...document.querySelectorAll(".hit")].find((each) => each.dataset.id === id);
     hit?.querySelector(".reason").setAttribute("aria-expanded", "true");
     const place = (hit ?? find("#why-not"))?.querySelector(".place");
@@ -110,7 +113,7 @@ export class Results {
     return this.explaining(async (signal) => {
       try {
         const why = await api.explain(state().q, id, signal);
-        if (!place.isConnected) return;
+        if (signal.aborted || !place.isConnected) return;
         place.replaceChildren(panel(why));
         this.onPath(why.path.map((step) => step.concept));
         announce(why.text);
