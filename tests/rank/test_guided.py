@@ -50,6 +50,11 @@ def share_found(found: npt.NDArray[Any], exact: npt.NDArray[Any]) -> float:
     )
 
 
+def interrupted(*_: object) -> None:
+    """What stands in for a step that Ctrl-C stops."""
+    raise KeyboardInterrupt
+
+
 @pytest.fixture(scope="module")
 def index() -> VectorIndex:
     made = VectorIndex(24, whitener=None)
@@ -643,11 +648,8 @@ def test_an_interrupted_add_leaves_searches_right(monkeypatch: pytest.MonkeyPatc
     index.add(topics(2000))
     index.settle()
 
-    def stop(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(guided, "choose_links", stop)
+        patch.setattr(guided, "choose_links", interrupted)
         with pytest.raises(KeyboardInterrupt):
             index.add(topics(100, seed=3))
     assert len(index) == 2000
@@ -667,25 +669,6 @@ def test_the_tree_alone_gives_k_of_the_allowed() -> None:
     found = index.search(QUERIES[:20], k=500, allowed=range(0, 9000, 3))
     assert (found.ids >= 0).all()
     assert (index.search(QUERIES[:20], k=500, allowed=range(0, 9000, 3), budget=600).ids < 0).any()
-
-
-@pytest.mark.parametrize("links", [True, False])
-def test_following_the_tree_that_was_stopped_is_made_up_for(links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = VectorIndex(24, whitener=None, links=links)
-    index.add(topics(4000))
-    index.settle()
-
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(guided, "encode_all", stop)
-        with pytest.raises(KeyboardInterrupt):
-            index.refine()
-    index.check()
-    exact = index.search(QUERIES, method="path-sum").ids
-    assert share_found(index.search(QUERIES, budget=1500).ids, exact) > 0.9
-    assert share_found(index.search(QUERIES).ids, exact) > 0.95
 
 
 @pytest.mark.parametrize("share", [0.0005, 0.01, 0.1, 0.5, 1.0])
@@ -826,12 +809,12 @@ def test_ctrl_c_while_room_is_made_loses_no_leaf(monkeypatch: pytest.MonkeyPatch
     tree.insert_many(topics(4096))
     loaded = CobwebTree.from_bundle(tree.to_bundle())
 
-    def interrupted(t: TreeArrays) -> None:
+    def rehash_and_interrupt(t: TreeArrays) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         rehash(t)
 
     with monkeypatch.context() as patch:
-        patch.setattr(cobweb, "rehash", interrupted)
+        patch.setattr(cobweb, "rehash", rehash_and_interrupt)
         with pytest.raises(KeyboardInterrupt):
             loaded.refine()
     nodes = loaded.n_nodes
@@ -888,6 +871,22 @@ def test_refining_an_index_keeps_its_answers_and_its_guide() -> None:
     check_links(index)
     assert np.array_equal(index.search(QUERIES, method="path-sum").ids, before)
     assert share_found(index.search(QUERIES).ids, before) > 0.95
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_following_the_tree_that_was_stopped_is_made_up_for(links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = VectorIndex(24, whitener=None, links=links)
+    index.add(topics(4000))
+    index.settle()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(guided, "encode_all", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            index.refine()
+    index.check()
+    exact = index.search(QUERIES, method="path-sum").ids
+    assert share_found(index.search(QUERIES, budget=1500).ids, exact) > 0.9
+    assert share_found(index.search(QUERIES).ids, exact) > 0.95
 
 
 def test_the_root_density_is_part_of_the_score(index: VectorIndex) -> None:

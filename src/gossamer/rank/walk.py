@@ -5,7 +5,7 @@
    squared distance from x to a member has mean m = ‖x−μ‖² + Σσ² and variance s² = 2Σσ⁴ + 4(Σσ²/D)·‖x−μ‖²,
    and the best of n is near m − z·s, with z ≈ √(2 ln n) (see `codes`). The prototypes of children, weighted by the
    documents below them, add up to their parent's: what the query has in common with the largest child follows from
-   what it has in common with the others and with the parent, and that child is not looked at. A third fewer nodes.
+   what it has in common with the others and with the parent, and that child is not looked at: a quarter fewer nodes.
 2. From the leaves found, along links, for as long as the nearest leaf not followed yet is at most `slack` times as far
    as the k-th best: an easy query ends soon, a hard one, with much at like distance, is given more. (At equal recall
    a sixth to a half fewer nodes than keeping a fixed number of leaves; a stop after so many steps without gain, or by

@@ -32,7 +32,7 @@ _BEYOND: Final = 140.0
 _REACH: Final = 0.85
 """The best of n is near z = √(2 ln n) standard deviations below the mean; real concepts are not quite Gaussian. Of
 factors from 0.5 to 1.1 for this and 0.8 to 1.2 for the spread (see `walk`), 0.85 and 0.9 are in the middle of what is
-good for both QQP and MS MARCO: 1 to 2 points more than 1 and 1 at 1,000 nodes scored."""
+good for both QQP and MS MARCO: at 1,000 nodes scored half a point to a point more than 0.9 and 1."""
 
 
 class Codes(NamedTuple):
