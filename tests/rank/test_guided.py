@@ -532,12 +532,9 @@ def test_settling_that_was_stopped_begins_again(monkeypatch: pytest.MonkeyPatch)
     index = VectorIndex(24, whitener=None)
     index.add(topics(2000))
 
-    def stop(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
     for module, where in ((guided, "choose_links"), (dial, "_disturbed")):
         with monkeypatch.context() as patch:
-            patch.setattr(module, where, stop)
+            patch.setattr(module, where, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 index.search(QUERIES)
         assert not index.settled
