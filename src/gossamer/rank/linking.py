@@ -13,7 +13,7 @@ import numpy as np
 
 from gossamer.jit import kernel, subkernel
 from gossamer.rank.selection import Flags
-from gossamer.rank.walk import Guides, Scratch, along_links, enter, keep, start, through_doors
+from gossamer.rank.walk import DOORS, Guides, Scratch, along_links, enter, keep, nearest_concepts, start, through_doors
 from gossamer.tree.arrays import NONE, Ints, TreeArrays
 from gossamer.tree.codes import Codes, code_distance
 from gossamer.tree.links import Desk, Links, add_link, thin
@@ -28,11 +28,13 @@ def choose_links(t: TreeArrays, g: Guides, new: Ints, width: int, nobody: Flags,
     """For new leaf rows, what each should link to by what the present links lead to."""
     beside = np.empty(_BESIDE, np.int32)
     found = np.empty(width, np.int32)
+    entrances = np.empty(DOORS, np.int32)
     for i in range(new.shape[0]):
         row = new[i]
         factor, norm = start(g.codes, t.vectors[row], w)
         w.marks[row] = w.mark[0]
-        through_doors(g, factor, norm, 1 << 30, width, nobody, w)
+        nearest_concepts(g.frontier, factor, 1 << 30, w, entrances)
+        through_doors(g, entrances, factor, norm, width, nobody, w)
         for j in range(_leaves_beside(t, row, beside)):
             if g.links.degree[beside[j]] != 0:
                 enter(g.codes, beside[j], factor, norm, width, nobody, w)
