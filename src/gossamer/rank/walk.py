@@ -407,7 +407,7 @@ def search_rows(
     entrances, order, concepts = np.empty((Q.shape[0], DOORS), np.int32), np.arange(Q.shape[0], dtype=np.int32), 0
     if linked:
         for i in range(Q.shape[0]):
-            factor, _ = encode_query(Q[i], g.codes, w.query)
+            factor, _ = encode_query(Q[i], g.codes, w.query)  # and again below, rather than kept for all
             concepts = nearest_concepts(g.frontier, factor, most, w, entrances[i])
         _sort_by_concept(entrances, np.zeros(concepts + 1, np.int32), order)
     for q in order:
