@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
-"""Two things the compiler does not do by itself, written in its intermediate language, for any processor."""
+"""What the compiler does not do by itself, written in its intermediate language, for any processor."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from numba.extending import intrinsic
 
 LANES = 32
 """Dimensions a step of `integer_dot`; rows are padded to a multiple."""
+
+ABREAST = 16
+"""Rows that `distances` takes side by side."""
+
+TILE = 8
+"""Rows that it multiplies with all of those: their sums stay in registers."""
+
+FOUR = 4
+"""Dimensions a step of it."""
 
 
 def _prefetch(typing, array, index):
@@ -65,6 +74,88 @@ def _integer_dot(typing, left, right):
 
 
 integer_dot: Callable[..., int] = intrinsic(_integer_dot)
+
+
+def _distances(typing, rows, abreast, norms, limits, other_norms, other_limits, out, near):
+    """Squared distances of TILE contiguous rows of bytes from ABREAST rows of signed bytes, and which are within the
+    limit of either row: a bit each, a number for each of the TILE.
+
+    The latter rows lie side by side: the first FOUR numbers of each, then the next of each ... and rows are of a length
+    that is a multiple. Each number is read once for many products, and none is added up over the lanes of a register.
+    Where the processor has an instruction for just that, a distance takes a fourth of the time of one `integer_dot`.
+    """
+
+    def generate(context, builder, signature, arguments):
+        arrays = [
+            context.make_array(kind)(context, builder, value)
+            for kind, value in zip(signature.args, arguments, strict=True)
+        ]
+        mine, theirs, norms, limits, other_norms, other_limits, out, near = arrays
+        length = builder.extract_value(mine.shape, 1)
+        number, word, real = length.type, ir.IntType(32), ir.FloatType()
+        reals, bytewise = ir.VectorType(real, ABREAST), ir.VectorType(ir.IntType(8), FOUR * ABREAST)
+
+        def load(array, at, kind):
+            return builder.load(builder.bitcast(builder.gep(array.data, [at]), kind.as_pointer()), align=1)
+
+        instructed = "+avx512vnni" in context.codegen().magic_tuple()[2]
+        add_products = _add_products if instructed else _add_products_in_pairs
+        sums = [cgutils.alloca_once_value(builder, _constant(word, [0] * ABREAST)) for _ in range(TILE)]
+        with cgutils.for_range_slice(builder, number(0), length, number(FOUR)) as (at, _):
+            signed = load(theirs, builder.mul(at, number(ABREAST)), bytewise)
+            for row, total in enumerate(sums):
+                four = load(mine, builder.add(builder.mul(length, number(row)), at), word)
+                unsigned = builder.bitcast(_everywhere(builder, four), bytewise)
+                builder.store(add_products(builder, builder.load(total), unsigned, signed), total)
+        other_norms, other_limits = (load(array, number(0), reals) for array in (other_norms, other_limits))
+        minus_two = _constant(real, [-2.0] * ABREAST)
+        for row, total in enumerate(sums):
+            norm, limit = (_everywhere(builder, load(array, number(row), real)) for array in (norms, limits))
+            products = builder.sitofp(builder.load(total), reals)
+            away = builder.fadd(builder.fadd(norm, other_norms), builder.fmul(minus_two, products))
+            within = [builder.fcmp_ordered("<", away, each) for each in (limit, other_limits)]
+            bits = builder.bitcast(builder.or_(*within), ir.IntType(ABREAST))
+            builder.store(builder.zext(bits, word), builder.gep(near.data, [number(row)]))
+            place = builder.gep(out.data, [number(row * ABREAST)])
+            builder.store(away, builder.bitcast(place, reals.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(rows, abreast, norms, limits, other_norms, other_limits, out, near), generate
+
+
+distances: Callable[..., None] = intrinsic(_distances)
+
+
+def _everywhere(builder, value):
+    """A value in each of ABREAST lanes."""
+    nothing = ir.Constant(ir.VectorType(value.type, ABREAST), ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.IntType(32)(0))
+    return builder.shuffle_vector(first, nothing, _constant(ir.IntType(32), [0] * ABREAST))
+
+
+def _add_products(builder, sums, unsigned, signed):
+    """Add to each sum the products of the four bytes that stand where it does."""
+    name = "llvm.x86.avx512.vpdpbusd.512"
+    function = builder.module.globals.get(name)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(sums.type, [sums.type] * 3), name)
+    return builder.call(function, [sums, builder.bitcast(unsigned, sums.type), builder.bitcast(signed, sums.type)])
+
+
+def _add_products_in_pairs(builder, sums, unsigned, signed):
+    """The same on any processor, in the form for which most have an instruction: see `_integer_dot`."""
+    wide = ir.VectorType(sums.type.element, 2 * ABREAST)
+    for first in (0, 2):
+        lanes = _constant(ir.IntType(32), [FOUR * i + first + j for i in range(ABREAST) for j in range(2)])
+        nothing = ir.Constant(signed.type, ir.Undefined)
+        factors = (
+            builder.zext(builder.shuffle_vector(unsigned, nothing, lanes), wide),
+            builder.sext(builder.shuffle_vector(signed, nothing, lanes), wide),
+        )
+        products = builder.mul(*factors)
+        pairs = builder.add(_pick(builder, products, 0, 2), _pick(builder, products, 1, 2))
+        sums = builder.add(sums, pairs)
+    return sums
 
 
 def _load(builder, array, at, wide):

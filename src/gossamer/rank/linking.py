@@ -1,10 +1,11 @@
-"""Finding the links of leaves: each new leaf searches for its neighbours, as a query would, among those linked before.
+"""Finding the links of leaves. The first are compared each with each (see `pairs`), and link to the nearest. Of later
+ones each searches for its neighbours, as a query would, among those linked before.
 
-Many at once are linked in batches. A batch reads only the links that were there before it, so it runs on all cores and
-its result does not depend on them; then its links are put in, one leaf after the other. Batches are small beside what
-is linked already, so that hardly any leaf has its nearest in its own batch, unless that is beside it in the tree, where
-it is found all the same. (Linking all at once, in rounds that each
-read the links of the round before, took two and a half times as many distances for links as good.)
+Many of the latter are linked in batches. A batch reads only the links that were there before it, so it runs on all
+cores and its result does not depend on them; then its links are put in, one leaf after the other. Batches are small
+beside what is linked already, so that hardly any leaf has its nearest in its own batch, unless that is beside it in the
+tree, where it is found all the same. (Linking all at once, in rounds that each read the links of the round before, took
+two and a half times as many distances for links as good.)
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import numpy as np
 
 from gossamer.jit import kernel, subkernel
 from gossamer.rank.selection import Flags
-from gossamer.rank.walk import DOORS, Guides, Scratch, along_links, enter, keep, nearest_concepts, start, through_doors
-from gossamer.tree.arrays import NONE, Ints, TreeArrays
-from gossamer.tree.codes import Codes, code_distance
+from gossamer.rank.walk import DOORS, Guides, Scratch, along_links, enter, nearest_concepts, start, through_doors
+from gossamer.tree.arrays import NONE, Floats, Ints, TreeArrays
+from gossamer.tree.codes import Codes
 from gossamer.tree.links import Desk, Links, add_link, thin
 from gossamer.tree.structure import append_leaf_rows
 
@@ -46,17 +47,11 @@ def choose_links(t: TreeArrays, g: Guides, new: Ints, width: int, nobody: Flags,
 
 
 @kernel
-def choose_among(codes: Codes, rows: Ints, width: int, out: Ints) -> None:
-    """For the first leaf rows, between which there are no links to follow: each looks at all the others."""
-    near, found = np.empty(width, np.float32), np.empty(width, np.int32)
-    for i in range(rows.shape[0]):
-        n = 0
-        for other in rows:
-            if other != rows[i]:
-                place = keep(near, found, n, code_distance(codes, rows[i], other), other)
-                n = min(n + 1, width) if place != NONE else n
+def choose_among(codes: Codes, found: Ints, near: Floats, out: Ints) -> None:
+    """For leaf rows of which the nearest are known: what each should link to."""
+    for i in range(found.shape[0]):
         out[i] = NONE
-        thin(codes, found[:n], near[:n], out.shape[1], out[i])
+        thin(codes, found[i], near[i], out.shape[1], out[i])
 
 
 @kernel
@@ -66,7 +61,7 @@ def put_links(links: Links, codes: Codes, new: Ints, chosen: Ints, desk: Desk) -
         n = 0
         while n < chosen.shape[1] and chosen[i, n] != NONE:
             n += 1
-        links.degree[new[i]] = 0
+        links.degree[new[i]] = max(0, links.degree[new[i]])  # none is coming any more
         for j in range(n):
             add_link(links, codes, new[i], chosen[i, j], desk)
     for i in range(new.shape[0]):

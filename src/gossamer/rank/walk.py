@@ -186,16 +186,23 @@ def _distance(codes: Codes, row: int, factor: float, norm: float, w: Scratch) ->
 
 @subkernel
 def nearest_concepts(frontier: Frontier, factor: float, most: int, w: Scratch, out: Ints) -> int:
-    """Scan the frontier, at most half of what may be scored. Writes the nearest concepts, and NONE where there are
-    fewer; returns how many were scored."""
+    """Scan the frontier, at most half of what may be scored. Writes the nearest parts, and NONE where there are
+    fewer; returns how many concepts were scored."""
+    wholes = max(1, min(frontier.whole.shape[0], most // 4))
+    whole, nearest = 0, np.inf
+    for i in range(wholes):
+        distance = frontier.whole_norms[i] - factor * integer_dot(w.query, frontier.whole[i])
+        if distance < nearest:
+            whole, nearest = i, distance
+    first = frontier.first[whole]
+    last = min(frontier.first[whole + 1], first + max(1, most // 4))
     near, n = w.keys[: out.shape[0]], 0  # the heap, which a walk along links does not need
     out[:] = NONE
-    concepts = max(1, min(frontier.doors.shape[0], most // 2))
-    for i in range(concepts):
-        distance = frontier.norms[i] - factor * integer_dot(w.query, frontier.codes[i])
+    for i in range(first, last):
+        distance = frontier.part_norms[i] - factor * integer_dot(w.query, frontier.part[i])
         if keep(near, out, n, distance, i) != NONE:
             n = min(n + 1, near.shape[0])
-    return concepts
+    return wholes + last - first
 
 
 @subkernel
@@ -404,17 +411,17 @@ def search_rows(
     rows, near = (w.found_rows, w.found) if filtered else (w.rows, w.near)
     flat, dim = t.vectors.reshape(-1), t.vectors.shape[1]
     linked = g.links.degree.shape[0] > 0
-    entrances, order, concepts = np.empty((Q.shape[0], DOORS), np.int32), np.arange(Q.shape[0], dtype=np.int32), 0
+    entrances, order = np.empty((Q.shape[0], DOORS), np.int32), np.arange(Q.shape[0], dtype=np.int32)
     if linked:
         for i in range(Q.shape[0]):
             factor, _ = encode_query(Q[i], g.codes, w.query)  # and again below, rather than kept for all
-            concepts = nearest_concepts(g.frontier, factor, most, w, entrances[i])
-        _sort_by_concept(entrances, np.zeros(concepts + 1, np.int32), order)
+            visited[i] = nearest_concepts(g.frontier, factor, most, w, entrances[i])
+        _sort_by_concept(entrances, np.zeros(g.frontier.doors.shape[0] + 1, np.int32), order)
     for q in order:
         x = Q[q]
         factor, norm = start(g.codes, x, w)
         if linked:
-            scored = concepts + through_doors(g, entrances[q], factor, norm, width, leaf_allowed, w)
+            scored = visited[q] + through_doors(g, entrances[q], factor, norm, width, leaf_allowed, w)
             scored += along_links(g, factor, norm, max(k, _ANCHOR), slack, most - scored, width, leaf_allowed, w)
         else:
             scored = down_the_tree(t, g.codes, dim, factor, norm, most, width, leaf_allowed, w)

@@ -33,7 +33,7 @@ from gossamer.tree.arrays import (
 from gossamer.tree.grow import descend, has_room, join, widen
 from gossamer.tree.kernels import content_hash, copy
 from gossamer.tree.shrink import take_out
-from gossamer.tree.structure import append_leaf_rows, find_leaf, free_inner, hang_document, new_leaf
+from gossamer.tree.structure import find_leaf, free_inner, hang_document, leaf_rows, new_leaf
 
 SWEPT_AT: Final = (0.1, 0.3, 1.0)
 """The shares of the documents after which those that are in are sorted in again. The early ones take a tenth of the
@@ -172,8 +172,7 @@ def in_tree_order(t: TreeArrays) -> TreeArrays:
     Searches of a batch take 4 to 8 % less time so. Every row must hold a leaf, and nobody else may know rows by number.
     """
     rows = int(t.meta[Meta.LEAF_ROWS])
-    order = np.empty(rows, np.int32)
-    _leaf_rows(t, order)
+    order = leaf_rows(t)
     arrays = {}
     for name in LEAF_FIELDS:
         array = getattr(t, name)
@@ -181,11 +180,6 @@ def in_tree_order(t: TreeArrays) -> TreeArrays:
         arrays[name][:rows] = array[:rows][order]
     t.row[arrays["owner"][:rows]] = np.arange(rows, dtype=np.int32)
     return t._replace(**arrays)
-
-
-@kernel
-def _leaf_rows(t: TreeArrays, out: Ints) -> None:
-    append_leaf_rows(t, t.meta[Meta.ROOT], out, 0)
 
 
 @kernel

@@ -226,3 +226,11 @@ def append_leaf_rows(t: TreeArrays, top: int, out: Ints, n: int) -> int:
             break
         node = t.next_sibling[node]
     return n
+
+
+@kernel
+def leaf_rows(t: TreeArrays) -> Ints:
+    """The rows of all leaves, in the order of the tree."""
+    rows = np.empty(t.meta[Meta.LEAVES], np.int32)
+    append_leaf_rows(t, t.meta[Meta.ROOT], rows, 0)
+    return rows

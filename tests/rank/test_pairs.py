@@ -1,0 +1,98 @@
+"""Comparing each leaf with each: nothing is missed, on any processor, with any number of threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from gossamer import CobwebTree
+from gossamer.rank.pairs import nearest_of_all
+from gossamer.simd import ABREAST, FOUR, TILE, distances
+from gossamer.tree.codes import Codes, choose_grid, empty_codes, encode_all, with_rows
+
+
+def coded(n: int, dim: int, seed: int) -> Codes:
+    """Codes of n leaves, some of them near each other."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(max(1, n // 9), dim))[rng.integers(0, max(1, n // 9), n)] + 0.3 * rng.normal(size=(n, dim))
+    tree = CobwebTree(dim)
+    tree.insert_many(X.astype(np.float32))
+    t = tree.arrays
+    codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
+    encode_all(t, codes)
+    return codes
+
+
+def all_distances(codes: Codes, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    """Between codes, in whole numbers."""
+    X = codes.leaf[rows].astype(np.int64)
+    norms = (X * X).sum(axis=1)
+    return np.asarray((norms[:, None] + norms - 2 * X @ X.T) * float(codes.step[0]) ** 2, np.float64)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(2, 900), st.integers(1, 70), st.integers(1, 40), st.integers(0, 1000))
+def test_the_nearest_of_all_are_found(n: int, dim: int, width: int, seed: int) -> None:
+    codes = coded(n, dim, seed)
+    rows = np.random.default_rng(seed).permutation(np.flatnonzero(np.isfinite(codes.leaf_norm))).astype(np.int32)
+    found, near = nearest_of_all(codes, rows, width)
+    exact = all_distances(codes, rows)
+    np.fill_diagonal(exact, np.inf)
+    there = min(width, len(rows) - 1)
+    assert np.allclose(near[:, :there], np.sort(exact, axis=1)[:, :there], rtol=1e-5)
+    assert (found[:, there:] == -1).all()
+    assert (near[:, there:] == np.inf).all()
+    place = {row: at for at, row in enumerate(rows.tolist())}
+    for at, others in enumerate(found[:, :there].tolist()):
+        assert len(set(others)) == there, "nobody twice"
+        assert rows[at] not in others
+        assert np.allclose(exact[at, [place[other] for other in others]], near[at, :there], rtol=1e-5)
+
+
+def test_of_many_at_one_distance_the_first_are_kept() -> None:
+    """So the result depends on nothing but the codes: here all others are equally far from each."""
+    tree = CobwebTree(600)
+    tree.insert_many(np.eye(600, dtype=np.float32))
+    t = tree.arrays
+    codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
+    encode_all(t, codes)
+    rows = np.arange(600, dtype=np.int32)
+    found, _ = nearest_of_all(codes, rows, 4)
+    again, _ = nearest_of_all(codes, rows, 4)
+    assert np.array_equal(found, again)
+    assert (np.sort(found, axis=1) == found).all()
+
+
+def few_distances() -> None:
+    """The kernel against NumPy, whatever instructions it is made of."""
+    rng = np.random.default_rng(0)
+    mine = rng.integers(0, 256, (TILE, 52)).astype(np.uint8)
+    theirs = rng.integers(-127, 128, (ABREAST, 52)).astype(np.int8)
+    abreast = np.ascontiguousarray(theirs.reshape(ABREAST, -1, FOUR).transpose(1, 0, 2)).reshape(-1)
+    norms, other_norms = (rng.integers(0, 9999, n).astype(np.float32) for n in (TILE, ABREAST))
+    exact = norms[:, None] + other_norms - 2.0 * (mine.astype(int) @ theirs.astype(int).T)
+    limits = np.quantile(exact, 0.3, axis=1).astype(np.float32)
+    other_limits = np.quantile(exact, 0.2, axis=0).astype(np.float32)
+    out, near = np.empty((TILE, ABREAST), np.float32), np.empty(TILE, np.int32)
+    compiled = njit(lambda a, b, c, d, e, f, g, h: distances(a, b, c, d, e, f, g, h))
+    compiled(mine, abreast, norms, limits, other_norms, other_limits, out, near)
+    assert np.array_equal(out, exact)
+    within = (exact < limits[:, None]) | (exact < other_limits)
+    assert np.array_equal(near, (within << np.arange(ABREAST)).sum(axis=1))
+
+
+@pytest.mark.parametrize("processor", ["", "generic"])
+def test_distances_are_exact_on_any_processor(processor: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    if processor:
+        environment |= {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
+    code = f"from {__name__} import few_distances; few_distances()"
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
