@@ -202,9 +202,10 @@ class Guide:
                 raise
 
     def _make_anew(self, t: TreeArrays) -> None:
-        """Choose the grid and code everything anew, and link what is not; all of it, where too much went."""
+        """Choose the grid and code everything anew, and link what is not; all of it, where too much went, or where that
+        is soon done: what was linked as it came knew nothing of what came later."""
         leaves = int(t.meta[Meta.LEAVES])
-        old = None if self._removed >= _THINNED * self._sized_for else self._g
+        old = None if leaves <= _FIRST or self._removed >= _THINNED * self._sized_for else self._g
         codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
         encode_all(t, codes)
         links = empty_links(codes) if old is None else old.links
@@ -217,11 +218,7 @@ class Guide:
             alive = np.flatnonzero(np.isfinite(codes.leaf_norm[: t.meta[Meta.LEAF_ROWS]])).astype(np.int32)
             # In any order but that of arrival, in which what belongs together often comes together; doors before all
             # others, because that is where walks start.
-            new = alive[self._g.links.degree[alive] == 0]
-            if 2 * len(new) >= len(alive):  # as fast to begin again, and better
-                self._g.links.degree[:] = 0
-                new = alive
-            new = np.random.default_rng(0).permutation(new)
+            new = np.random.default_rng(0).permutation(alive[self._g.links.degree[alive] == 0])
             self._link(t, self._g, new[np.argsort(~np.isin(new, self._g.frontier.doors), kind="stable")])
 
     def _link(self, t: TreeArrays, g: Guides, waiting: Ints) -> None:
