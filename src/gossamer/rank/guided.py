@@ -36,8 +36,8 @@ _WIDTH: Final = 128
 
 _FIRST: Final = 80_000
 """Leaves that are linked by looking at all of them, when there are no links yet. For so many that takes as long as a
-search for each, where the processor has an instruction for it (see `distances`); with AVX2 alone two and a half times as
-long."""
+search for each, where the processor has an instruction for it (see `distances`); with AVX2 alone two and a half times
+as long."""
 
 _SCATTERED: Final = 4
 """One in so many of those is linked among its like before all are: such links are longer, and lead from one cluster to
