@@ -120,6 +120,8 @@ class CobwebTree:
         """
         X = as_vectors(X, self.dim)
         first = self.next_document
+        with uninterrupted():
+            self._make_room(len(X))  # at once: to copy what is there again and again takes a third of the time
         for start in range(0, len(X), _CHUNK):
             chunk = X[start : start + _CHUNK]
             with uninterrupted():
