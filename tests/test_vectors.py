@@ -26,6 +26,7 @@ from gossamer.errors import (
     StateError,
     UnknownIdError,
 )
+from gossamer.vectors import auto_acuity
 from oracles import ranking
 
 Matrix = npt.NDArray[np.float32]
@@ -539,3 +540,15 @@ def test_best_first_answers_in_the_order_in_which_leaves_leave_the_heap() -> Non
         expected = ranking.best_first(index.tree, q, 300)
         assert found.ids[0].tolist() == index.ids_of(np.array(expected))
         assert (np.diff(found.scores[0]) < 0).all()
+
+
+def test_auto_acuity_is_five_times_the_mean_variance() -> None:
+    X = (np.random.default_rng(0).normal(size=(9000, 7)) * np.arange(1, 8) + 100.0).astype(np.float32)
+    assert auto_acuity(X) == pytest.approx(5.0 * X.var(axis=0, dtype=np.float64).mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 50])
+def test_auto_acuity_without_variance_goes_by_size(rows: int) -> None:
+    X = np.full((rows, 4), 3.0, np.float32)
+    assert auto_acuity(X) == (45.0 if rows else 5.0)
+    assert auto_acuity(0.0 * X) == 5.0

@@ -6,7 +6,7 @@ points with a weight, as BIRCH does with its subclusters, and put together from 
 whose union adds least to the squared distances within. Of the binary tree that this gives, a level is left out
 wherever that raises the partition utility clearly (the split operator of DESIGN 1.2).
 
-It takes (fine concepts)² steps whatever the number of documents: under a second for 1,500.
+It takes (fine concepts)² steps whatever the number of documents: a quarter of a second for 1,500.
 """
 
 from __future__ import annotations
@@ -112,43 +112,41 @@ def ward(sizes: Doubles, means: Doubles) -> list[tuple[int, int]]:
     come out of order but are the same.
     """
     points = len(sizes)
-    size = np.concatenate([sizes, np.zeros(points - 1)])
-    mean = np.vstack([means, np.zeros((points - 1, means.shape[1]))])
-    square = np.einsum("ij,ij->i", mean, mean)
-    alive = np.zeros(2 * points - 1, bool)
-    alive[:points] = True
+    size, place = sizes.astype(np.float64), np.arange(points)  # of what stands in each row and column of `added`
+    added = _added_by_pairs(size, means)
     pairs: list[tuple[int, int]] = []
     chain: list[int] = []
     for union in range(points, 2 * points - 1):
-        left, right = _mutual(size, mean, square, alive, chain)
-        pairs.append((left, right))
-        size[union] = size[left] + size[right]
-        mean[union] = (size[left] * mean[left] + size[right] * mean[right]) / size[union]
-        square[union] = mean[union] @ mean[union]
-        alive[[left, right]] = False
-        alive[union] = True
+        if not chain:
+            chain.append(int((place != NONE).argmax()))
+        left, right = _mutual(added, chain)
+        pairs.append((int(min(place[left], place[right])), int(max(place[left], place[right]))))
+        # What uniting any other with this union adds follows from what it would with either (Lance and Williams 1967).
+        n = size[left] + size[right]
+        theirs = (size[left] + size) * added[left] + (size[right] + size) * added[right] - size * added[left, right]
+        added[left] = added[:, left] = theirs / (n + size)
+        added[right] = added[:, right] = np.inf
+        size[left], place[left], place[right] = n, union, NONE
     return pairs
 
 
-def _mutual(
-    size: Doubles, mean: Doubles, square: Doubles, alive: npt.NDArray[np.bool_], chain: list[int]
-) -> tuple[int, int]:
-    """Two points that are each other's nearest; the chain goes on where it was, and loses the two."""
-    others = np.flatnonzero(alive)
-    if not chain:
-        chain.append(int(others[0]))
+def _added_by_pairs(size: Doubles, mean: Doubles) -> Doubles:
+    """What each pair, united, would add to the squared distances within; infinite for a point and itself."""
+    square = np.einsum("ij,ij->i", mean, mean)
+    squared = np.maximum(square[:, None] + square - 2.0 * (mean @ mean.T), 0.0)
+    added: Doubles = squared * (size[:, None] * size / (size[:, None] + size))
+    np.fill_diagonal(added, np.inf)
+    return added
+
+
+def _mutual(added: Doubles, chain: list[int]) -> tuple[int, int]:
+    """Two that are each other's nearest; the chain goes on where it was, and loses the two."""
     while True:
-        last = chain[-1]
-        squared = square[others] + square[last] - 2.0 * (mean[others] @ mean[last])
-        added = squared * (size[others] * size[last] / (size[others] + size[last]))
-        added[others == last] = np.inf
-        nearest = int(np.argmin(added))
-        before = chain[-2] if len(chain) > 1 else NONE
+        nearest = int(added[chain[-1]].argmin())
         # Of equals the one before, or a chain of equals would never end.
-        if before != NONE and added[np.searchsorted(others, before)] <= added[nearest]:
-            del chain[-2:]
-            return min(before, last), max(before, last)
-        chain.append(int(others[nearest]))
+        if len(chain) > 1 and added[chain[-1], chain[-2]] <= added[chain[-1], nearest]:
+            return chain.pop(), chain.pop()
+        chain.append(nearest)
 
 
 def _flattened(pairs: Sequence[tuple[int, int]], moments: _Moments) -> dict[int, list[int]]:

@@ -126,6 +126,18 @@ def _distances(typing, rows, abreast, norms, limits, other_norms, other_limits, 
 distances: Callable[..., None] = intrinsic(_distances)
 
 
+def _lowest(typing, bits):
+    """The number of the lowest bit of a number that is not zero."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.zext(builder.cttz(arguments[0], ir.IntType(1)(1)), ir.IntType(64))
+
+    return types.int64(types.int32), generate
+
+
+lowest: Callable[..., int] = intrinsic(_lowest)
+
+
 def _everywhere(builder, value):
     """A value in each of ABREAST lanes."""
     nothing = ir.Constant(ir.VectorType(value.type, ABREAST), ir.Undefined)

@@ -91,6 +91,18 @@ def first_look(table: npt.NDArray[Any]) -> Moments:
     return Moments(n, (total / n).astype(np.float32), peak, squares / n, mean_cosine)
 
 
+def mean_variance(X: Floats) -> tuple[float, float]:
+    """The variance and the squared mean of a dimension, averaged over all; (0, 0) without rows."""
+    if not len(X):
+        return 0.0, 0.0
+    mean = X.mean(axis=0, dtype=np.float64)
+    squares = 0.0
+    for rows in chunks(len(X)):
+        away = (X[rows] - mean).reshape(-1)
+        squares += float(away @ away)
+    return squares / X.size, float(mean @ mean) / len(mean)
+
+
 def spectrum(table: npt.NDArray[Any], moments: Moments) -> tuple[Doubles, Doubles]:
     """Variances, falling, and unit axes (one a column) of the directions in which the rows differ.
 

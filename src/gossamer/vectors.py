@@ -27,6 +27,7 @@ from gossamer.rank.request import Method, Request, as_context
 from gossamer.rank.selection import Ranked
 from gossamer.regroup import regroup, sizes_before
 from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, VectorExplanation
+from gossamer.spectrum import mean_variance
 from gossamer.tree.arrays import NONE
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.refine import content_order, total_utility
@@ -35,12 +36,16 @@ from gossamer.whitening import Whitening
 Progress: TypeAlias = Callable[[int, int], None]
 
 
-_SPREADS: Final = 5.0
-"""acuity="auto" is this many times the mean variance of a dimension."""
-
 _AXES: Final = 5
 _EXTREMES: Final = 3
 """Axes that an explanation names, and documents that name each."""
+
+
+def auto_acuity(X: Floats) -> float:
+    """What acuity="auto" stands for where there are the vectors X: five times the mean variance of a dimension."""
+    spread, level = mean_variance(X)
+    # One document, or copies of one, have no variance to go by; their own size gives the scale.
+    return 5.0 * (spread if spread > 1e-12 * level else level or 1.0)
 
 
 class VectorIndex:
@@ -275,13 +280,7 @@ class VectorIndex:
 
     def _new_tree(self, X: Floats) -> CobwebTree:
         """An empty tree for vectors such as X."""
-        acuity = self._acuity
-        if acuity == "auto":
-            spread = float(X.var(axis=0, dtype=np.float64).mean()) if len(X) else 0.0
-            level = float(np.square(X, dtype=np.float64).mean()) if len(X) else 0.0
-            # One document, or copies of one, have no variance to go by; their own size gives the scale.
-            acuity = _SPREADS * (spread if spread > 1e-12 * level else level or 1.0)
-        return CobwebTree(X.shape[1], acuity)
+        return CobwebTree(X.shape[1], auto_acuity(X) if self._acuity == "auto" else self._acuity)
 
     def _project(self, E: Floats) -> Floats:
         """Vectors as the tree sees them."""

@@ -830,6 +830,8 @@ def test_sweeping_does_not_count_as_growing_anew() -> None:
 def test_ctrl_c_while_room_is_made_loses_no_leaf(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = CobwebTree(24)
     tree.insert_many(topics(4096))
+    tree._t = tree.arrays._replace(bucket=np.empty(4096, np.int32))  # as it was once saved, without a reserve
+    rehash(tree.arrays)
     loaded = CobwebTree.from_bundle(tree.to_bundle())
 
     def rehash_and_interrupt(t: TreeArrays) -> None:

@@ -27,11 +27,10 @@ from gossamer.bench.timing import Say, Times, threads
 from gossamer.checks import Floats
 from gossamer.rank.guided import Guide
 from gossamer.tree.cobweb import CobwebTree
+from gossamer.vectors import auto_acuity
 
 GROW, REFINE, LOAD = "growing the tree", "refining it", "loading it at once, refined"
 LINK, ADD = "linking its leaves", "VectorIndex.add"
-_SPREADS: Final = 5.0
-"""As acuity="auto" has it."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ _NOTES: Final = (
 
 def auto_tree(X: Floats) -> CobwebTree:
     """An empty tree with the acuity that an index would choose for X."""
-    return CobwebTree(X.shape[1], _SPREADS * float(X.var(axis=0, dtype="float64").mean()))
+    return CobwebTree(X.shape[1], auto_acuity(X))
 
 
 def steps(X: Floats) -> Iterator[str]:

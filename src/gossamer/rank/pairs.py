@@ -17,14 +17,15 @@ import numpy.typing as npt
 
 from gossamer.jit import kernel, subkernel
 from gossamer.rank.threads import in_threads
-from gossamer.simd import ABREAST, FOUR, TILE, distances
+from gossamer.simd import ABREAST, FOUR, TILE, distances, lowest
 from gossamer.tree.arrays import NONE, Floats, Ints, Longs
 from gossamer.tree.codes import Bytes, Codes
+from gossamer.tree.kernels import copy
 
 _BLOCK: Final = 512
 """Leaves a block: the codes of two fit into a core's own cache. (256: a tenth slower; 1,024: the same.)"""
 
-_ROOM: Final = 160
+_ROOM: Final = 128
 """How many more than it is asked for a leaf may note down, before the nearest of them are picked out."""
 
 _OFFSET: Final = 128
@@ -46,7 +47,7 @@ def nearest_of_all(codes: Codes, rows: Ints, width: int) -> tuple[Ints, Floats]:
     signed = np.zeros((padded, -(-len(codes.centre) // FOUR) * FOUR), np.int8)
     signed[: len(rows)] = codes.leaf[rows, : signed.shape[1]]
     unsigned = (signed.view(np.uint8) + np.uint8(_OFFSET)).astype(np.uint8)  # wraps around
-    abreast = np.ascontiguousarray(signed.reshape(padded // ABREAST, ABREAST, -1, FOUR).transpose(0, 2, 1, 3))
+    abreast = signed.reshape(padded // ABREAST, ABREAST, -1, FOUR).transpose(0, 2, 1, 3).reshape(padded // ABREAST, -1)
     norms = np.full(padded, np.inf, np.float32)  # of codes, in steps
     norms[: len(rows)] = np.einsum("ij,ij->i", signed, signed, dtype=np.int64)[: len(rows)]
     # Products with unsigned rows are larger, by as much for every one of them.
@@ -72,57 +73,64 @@ def _meet(
 ) -> None:  # fmt: skip
     """Let blocks meet those at a distance: each leaf notes who is nearer than what it knows."""
     away, near = np.empty((TILE, ABREAST), np.float32), np.empty(TILE, np.int32)
+    desk = np.empty((2, notes.shape[1]), np.int64)
     for block in blocks:
         for first in range(block * _BLOCK, (block + 1) * _BLOCK, TILE):
             a = slice(first, first + TILE)
             for other in range((block ^ distance) * _BLOCK, ((block ^ distance) + 1) * _BLOCK, ABREAST):
                 b = slice(other, other + ABREAST)
-                theirs = abreast[other // ABREAST].reshape(-1)
+                theirs = abreast[other // ABREAST]
                 distances(unsigned[a], theirs, norms[a], farthest[a], raised[b], farthest[b], away, near)
                 for i in range(TILE):
-                    if near[i] == 0:
-                        continue
-                    for j in range(ABREAST):
+                    bits = near[i]
+                    while bits != 0:
+                        j = lowest(bits)
+                        bits &= bits - np.int32(1)
                         if away[i, j] < farthest[first + i] and first + i != other + j:
-                            _note(notes, noted, farthest, width, first + i, away[i, j], other + j)
+                            _note(notes, noted, farthest, width, first + i, away[i, j], other + j, desk)
                         if away[i, j] < farthest[other + j] and distance != 0:
-                            _note(notes, noted, farthest, width, other + j, away[i, j], first + i)
+                            _note(notes, noted, farthest, width, other + j, away[i, j], first + i, desk)
 
 
 @subkernel
-def _note(notes: Longs, noted: Longs, farthest: Floats, width: int, mine: int, away: float, theirs: int) -> None:
-    """Note a leaf down, as one number that says how far and which; on a full page only the `width` nearest stay."""
+def _note(
+    notes: Longs, noted: Longs, farthest: Floats, width: int, mine: int, away: float, theirs: int, desk: Longs
+) -> None:
+    """Note a leaf down, as one number that says how far and which; on a full page only the nearest stay."""
     page, n = notes[mine], noted[mine]
     page[n] = (np.int64(away) << 32) | theirs
     n += 1
     if n == page.shape[0]:
-        _smallest_first(page, width)
-        farthest[mine] = np.float32(page[width - 1] >> 32)
-        n = width
+        n, last = _smallest_first(page, width, (width + n) // 2, desk)
+        farthest[mine] = np.float32(last >> 32)
     noted[mine] = n
 
 
 @subkernel
-def _smallest_first(numbers: Longs, n: int) -> None:
-    """Move the n smallest to the front, the largest of them last (Hoare's quickselect)."""
-    low, high = 0, numbers.shape[0] - 1
-    while low < high:
-        pivot, i, j = numbers[(low + high) >> 1], low, high
-        while i <= j:
-            while numbers[i] < pivot:
-                i += 1
-            while numbers[j] > pivot:
-                j -= 1
-            if i <= j:
-                numbers[i], numbers[j] = numbers[j], numbers[i]
-                i += 1
-                j -= 1
-        if n - 1 <= j:
-            high = j
-        elif n - 1 >= i:
-            low = i
+def _smallest_first(numbers: Longs, least: int, most: int, desk: Longs) -> tuple[int, int]:
+    """Move the smallest to the front, at least and at most so many; returns how many, and the largest of them.
+
+    Quickselect (Hoare 1961) that stops early, and without branches on numbers: nobody can foresee which way they go.
+    There must be a few more between `least` and `most`, and no two the same.
+    """
+    front, count = 0, numbers.shape[0]
+    while True:
+        a, b, c = numbers[front], numbers[front + (count >> 1)], numbers[front + count - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        n = 0
+        for i in range(count):
+            number = numbers[front + i]
+            desk[0, n], desk[1, i - n] = number, number
+            n += number <= pivot
+        copy(desk[0, :n], numbers[front : front + n])
+        copy(desk[1, : count - n], numbers[front + n : front + count])
+        if front + n > most:
+            count = n
+        elif front + n < least:
+            front += n
+            count -= n
         else:
-            return
+            return front + n, pivot
 
 
 def _read(notes: Longs, noted: Longs, rows: Ints, width: int, step: float) -> tuple[Ints, Floats]:

@@ -100,8 +100,8 @@ DOCUMENT_FIELDS: Final = ("leaf", "next_document", "prev_document")
 CACHE_LINE: Final = 64
 """Bytes."""
 
-_RESERVE: Final = 64
-"""Internal slots that are free whenever an insertion starts; one insertion rarely takes more than three."""
+RESERVE: Final = 64
+"""Slots that are free whenever an insertion starts; one insertion rarely takes more than three."""
 
 
 def empty_arrays(dim: int, acuity: float) -> TreeArrays:
@@ -128,7 +128,7 @@ def with_room(t: TreeArrays, documents: int) -> TreeArrays:
     Half is what real data needs (1.5 nodes a document); an insertion that finds no slot stops and asks again.
     """
     meta = t.meta
-    inners = documents // 2 + _RESERVE
+    inners = documents // 2 + RESERVE
     need = {
         **dict.fromkeys(NODE_FIELDS, int(meta[Meta.SLOTS]) + documents + inners),
         **dict.fromkeys(LEAF_FIELDS, int(meta[Meta.LEAF_ROWS]) + documents),

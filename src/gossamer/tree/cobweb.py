@@ -19,6 +19,7 @@ from gossamer.results import Refinement, TreeStats
 from gossamer.tree import inspect
 from gossamer.tree.arrays import (
     NONE,
+    RESERVE,
     Ints,
     Limit,
     Longs,
@@ -121,7 +122,8 @@ class CobwebTree:
         X = as_vectors(X, self.dim)
         first = self.next_document
         with uninterrupted():
-            self._make_room(len(X))  # at once: to copy what is there again and again takes a third of the time
+            # At once, and with what refining needs: to copy what is there again and again takes a third of the time.
+            self._make_room(len(X) + RESERVE)
         for start in range(0, len(X), _CHUNK):
             chunk = X[start : start + _CHUNK]
             with uninterrupted():
@@ -208,9 +210,9 @@ class CobwebTree:
     def _grow_anew(self, X: npt.NDArray[np.float32], seed: int, steps: _Steps) -> None:
         """Beside the tree that is there, which is what everyone sees until the new one is whole."""
         with uninterrupted():
-            self._make_room(len(X) + _CHUNK)  # here: while some leaves are loose, `bucket` must not be filled anew
+            self._make_room(len(X) + RESERVE)  # here: while some leaves are loose, `bucket` must not be filled anew
         new = CobwebTree.__new__(CobwebTree)
-        new._t = loosened(self._t)
+        new._t = loosened(self._t, len(X))
         if len(X):
             rehash(new._t)
             add_loose(new._t, X)
@@ -238,7 +240,7 @@ class CobwebTree:
             with uninterrupted():
                 done, node = 0, NONE
                 while done < len(chunk):
-                    self._make_room(64)
+                    self._make_room(RESERVE)
                     done, node = kernel(self._t, chunk, done, node)
             steps.take(len(chunk))
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from gossamer.jit import subkernel
-from gossamer.tree.arrays import Doubles, Floats, Ints, Limit
+from gossamer.tree.arrays import Doubles, Floats, Ints, Limit, Longs
 
 TIE: Final = 1e-10
 """Scores closer than this, as a share of the largest entropy the data allow, count as equal."""
@@ -150,7 +150,7 @@ def log_det_leaves(vector1: Floats, n1: int, vector2: Floats, n2: int, x: Double
 
 
 @subkernel
-def copy(source: Floats | Doubles | Ints, target: Floats | Doubles | Ints) -> None:
+def copy(source: Floats | Doubles | Ints | Longs, target: Floats | Doubles | Ints | Longs) -> None:
     """target[:] = source, without what the general assignment brings along: views that may overlap, broadcasting."""
     for d in range(source.shape[0]):
         target[d] = source[d]
