@@ -79,16 +79,21 @@ class Dial:
         """
         Q = _disturbed(t)
         exact = PathSum().search(t, Q, 10, "sum", context).documents
+        shares = np.zeros(len(Q))
 
-        def share_found(step: float) -> float:
+        def share_found(step: float, queries: Longs) -> float:
+            """By all queries; of those not named, by what was found before."""
             effort = Effort(step) if self._linked else Effort(most=int(step), width=20)
-            found = search(Q, 10, effort)
-            return float((found[:, :, None] == exact[:, None, :]).any(axis=2).mean())
+            found = search(Q[queries], 10, effort)
+            shares[queries] = (found[:, :, None] == exact[queries][:, None, :]).any(axis=2).mean(axis=1)
+            return float(shares.mean())
 
-        recalls = []
-        if context == 0.0 or share_found(self._ladder[-1]) > 0.5:
+        recalls: list[float] = []
+        if context == 0.0 or share_found(self._ladder[-1], np.arange(len(Q))) > 0.5:
+            shares[:] = 0.0
             for step in self._ladder.tolist():
-                recalls.append(share_found(step))
+                # More effort goes on from where less would end: who has found everything keeps it.
+                recalls.append(share_found(step, np.flatnonzero(shares < 1.0)))
                 if recalls[-1] > 0.9995:
                     break
         # More effort never finds less; a dip is the sample's noise.
