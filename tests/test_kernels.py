@@ -23,12 +23,13 @@ def _decorated(module: ast.Module, decorators: set[str]) -> set[str]:
 
 
 def _names_in_python(module: ast.Module) -> Iterator[str]:
-    """Every name that code outside kernels mentions, imports aside."""
+    """Every name that code outside kernels uses, imports aside."""
     kernels = _decorated(module, _KERNELS)
     for statement in module.body:
         if isinstance(statement, ast.FunctionDef) and statement.name in kernels:
             continue
-        yield from (node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+        names = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+        yield from (name.id for name in names if isinstance(name.ctx, ast.Load))
 
 
 def _visible(module: ast.Module, path: Path, homes: dict[str, set[str]]) -> set[str]:

@@ -18,18 +18,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from doors import code_distance, encode_query, leaves_beside, log_p
 from gossamer import CobwebTree, VectorIndex
 from gossamer.rank import dial, guided, pairs, threads
-from gossamer.rank.density import log_p
 from gossamer.rank.dial import Effort
 from gossamer.rank.guided import Guide
-from gossamer.rank.linking import _leaves_beside
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.threads import in_threads
 from gossamer.simd import integer_dot
 from gossamer.tree import cobweb
 from gossamer.tree.arrays import Meta, TreeArrays, used
-from gossamer.tree.codes import choose_grid, code_distance, empty_codes, encode_all, encode_query, with_rows
+from gossamer.tree.codes import choose_grid, empty_codes, encode_all, with_rows
 from gossamer.tree.structure import rehash
 
 Matrix = npt.NDArray[np.float32]
@@ -603,7 +602,7 @@ def test_leaves_beside_are_leaves_and_not_itself(index: VectorIndex) -> None:
     t = index.tree.arrays
     for row in range(0, 6000, 501):
         out = np.full(40, -1, np.int32)
-        n = _leaves_beside(t, row, out)
+        n = leaves_beside(t, row, out)
         assert n == 40
         assert row not in out
         assert len(set(out.tolist())) == 40

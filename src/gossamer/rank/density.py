@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from gossamer.jit import kernel, subkernel
+from gossamer.jit import subkernel
 from gossamer.tree.arrays import NONE, Doubles, Floats, Limit, TreeArrays
 
 
-@kernel
+@subkernel
 def log_p(t: TreeArrays, node: int, x: Floats) -> float:
     """log p(x|c) = −½ Σ_d [log 2πσ²_d + (x_d − μ_d)²/σ²_d], with σ² = M2/n + a; of a leaf, σ² = a."""
     row = t.row[node]

@@ -79,7 +79,7 @@ def _found(w: Scratch, out: Ints) -> int:
     return n
 
 
-@kernel
+@subkernel
 def _leaves_beside(t: TreeArrays, row: int, out: Ints) -> int:
     """Rows of leaves near a leaf in the tree: those of its parent, then of its grandparent ... until `out` is full."""
     n = 0

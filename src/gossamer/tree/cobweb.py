@@ -36,10 +36,9 @@ from gossamer.tree.refine import (
     SWEPT_AT,
     add_loose,
     by_content,
-    graft,
     in_tree_order,
     loosened,
-    redistribute,
+    sort_in,
     total_utility,
     uproot,
 )
@@ -183,7 +182,7 @@ class CobwebTree:
         if anew:
             self._grow_anew(np.zeros((0, self.dim), np.float32), seed, steps)
         for number in range(int(anew), passes):
-            self._sweep(by_content(self._t, leaves, seed, number), steps)
+            self._sort_in(by_content(self._t, leaves, seed, number), steps)
         if anew or unchanged:
             self._t.meta[Meta.REFINED] = self._t.meta[Meta.CHANGES]
         return Refinement(passes, before, total_utility(self._t))
@@ -222,26 +221,22 @@ class CobwebTree:
         done = 0
         for share in SWEPT_AT:
             until = int(share * len(order))
-            new._in_chunks(graft, order[done:until], steps)
+            new._sort_in(order[done:until], steps, loose=True)
             done = until
-            new._sweep(by_content(new._t, order[:done], seed, until), steps)
+            new._sort_in(by_content(new._t, order[:done], seed, until), steps)
         self._t = new._t
 
-    def _sweep(self, leaves: Ints, steps: _Steps) -> None:
-        """Take the documents of leaves out, one by one, and sort them in again."""
-        self._in_chunks(redistribute, self._t.first_document[leaves], steps)
-
-    def _in_chunks(
-        self, kernel: Callable[[TreeArrays, Ints, int, int], tuple[int, int]], numbers: Ints, steps: _Steps
-    ) -> None:
-        """Call `kernel` for a few thousand at a time, with more room wherever it stops for want of it."""
-        for start in range(0, len(numbers), _CHUNK):
-            chunk = numbers[start : start + _CHUNK]
+    def _sort_in(self, leaves: Ints, steps: _Steps, *, loose: bool = False) -> None:
+        """Take the documents of leaves out, one by one, and sort them in again; where the leaves are loose, sort them
+        in. A few thousand at a time, with more room wherever that is wanting."""
+        documents = self._t.first_document[leaves]
+        for start in range(0, len(documents), _CHUNK):
+            chunk = documents[start : start + _CHUNK]
             with uninterrupted():
                 done, node = 0, NONE
                 while done < len(chunk):
                     self._make_room(RESERVE)
-                    done, node = kernel(self._t, chunk, done, node)
+                    done, node = sort_in(self._t, chunk, done, node, loose)
             steps.take(len(chunk))
 
     # -- looking -----------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 The first documents were sorted into a tree that knew little. Two remedies:
 
-- A sweep (`redistribute`) gives each document a second chance in the tree as it is.
-- Growing anew (`loosened`, `graft`) takes all of them out and sorts them in again in an order that has to do with what
+- A sweep gives each document a second chance in the tree as it is.
+- Growing anew (`loosened`) takes all of them out and sorts them in again in an order that has to do with what
   they are, not with when they came, with sweeps on the way: the first ones early, while a concept in the wrong place is
   still small. What comes of it depends on the documents alone. (After a sweep alone, two thirds of what the order of
   arrival did to a tree are still there, on MS MARCO.) It takes twice as long as a sweep.
@@ -115,62 +115,42 @@ def _hash_rows(X: Floats, out: Longs) -> None:
 
 
 @kernel
-def graft(t: TreeArrays, leaves: Ints, start: int, node: int) -> tuple[int, int]:
-    """Sort the loose leaves[start:] in, one after the other; as far as the arrays have room.
+def sort_in(t: TreeArrays, documents: Ints, start: int, node: int, loose: bool) -> tuple[int, int]:
+    """Sort documents[start:] in, one after the other; as far as the arrays have room.
 
-    Returns (leaves done, node) as `redistribute` does.
+    Where they are `loose`, their leaves hang nowhere yet, and are named by the first document of each. Else each is
+    taken out first, but for those that share a leaf: they stay where they are. Returns (documents done, node): where
+    `node` is not NONE, the document at hand is on its way, as in `insert_rows`, and the call is resumed there with more
+    room.
     """
     x = np.empty(t.vectors.shape[1])
     x32 = np.empty(t.vectors.shape[1], np.float32)
-    for i in range(start, leaves.shape[0]):
+    for i in range(start, documents.shape[0]):
         if not has_room(t):
             return i, node
-        leaf = leaves[i]
+        document = documents[i]
         if node == NONE:
-            # The first free slot is the first to be used: the leaf gets its own again, and its row.
-            t.next_sibling[leaf] = t.meta[Meta.FREE_LEAF]
-            t.meta[Meta.FREE_LEAF] = leaf
+            leaf = t.leaf[document]
+            if loose:
+                t.next_sibling[leaf] = t.meta[Meta.FREE_LEAF]
+                t.meta[Meta.FREE_LEAF] = leaf
+            elif t.size[leaf] > 1 or t.meta[Meta.DOCUMENTS] == 1:
+                continue
+            else:
+                take_out(t, document, x)
             node = t.meta[Meta.ROOT]
-        first = t.first_document[leaf]
-        other = t.next_document[first]
+        # The slot that was freed last is the first to be used again: the leaf keeps its id and its row.
+        leaf = t.meta[Meta.FREE_LEAF]
+        other = t.next_document[document] if loose else NONE
         copy(t.vectors[t.row[leaf]], x)
         copy(t.vectors[t.row[leaf]], x32)
-        node = descend(t, node, x32, x, first)
+        node = descend(t, node, x32, x, document)
         if node != NONE:
             return i, node
         while other != NONE:
             after = t.next_document[other]
             join(t, leaf, x, other)
             other = after
-    return leaves.shape[0], NONE
-
-
-@kernel
-def redistribute(t: TreeArrays, documents: Ints, start: int, node: int) -> tuple[int, int]:
-    """Sort documents[start:] in again, one after the other; as far as the arrays have room.
-
-    Documents that share a leaf stay together where they are. Returns (documents done, node): where `node` is not
-    NONE, the document at hand is on its way, as in `insert_rows`, and the call is resumed there with more room.
-    """
-    x = np.empty(t.vectors.shape[1])
-    x32 = np.empty(t.vectors.shape[1], np.float32)
-    for i in range(start, documents.shape[0]):
-        document = documents[i]
-        if not has_room(t):
-            return i, node
-        if node == NONE:
-            leaf = t.leaf[document]
-            if t.size[leaf] > 1 or t.meta[Meta.DOCUMENTS] == 1:
-                continue
-            take_out(t, document, x)
-            # The slot just freed is the first to be used again: the leaf keeps its id and its row.
-            node = t.meta[Meta.ROOT]
-        row = t.row[t.meta[Meta.FREE_LEAF]]
-        copy(t.vectors[row], x)
-        copy(t.vectors[row], x32)
-        node = descend(t, node, x32, x, document)
-        if node != NONE:
-            return i, node
     return documents.shape[0], NONE
 
 
