@@ -27,7 +27,7 @@ from gossamer.rank.selection import EVERYTHING, Flags, Ranked, nothing
 from gossamer.rank.threads import in_threads
 from gossamer.rank.walk import Guides, Scratch, new_scratch, search_rows
 from gossamer.tree.arrays import NONE, Floats, Ints, Longs, Meta, TreeArrays
-from gossamer.tree.codes import Codes, beyond, choose_grid, empty_codes, encode, encode_all, with_rows
+from gossamer.tree.codes import Codes, beyond, choose_grid, empty_codes, encode_all, encode_new, with_rows
 from gossamer.tree.links import COMING, OWN, Links, drop_leaves, empty_links, links_for, measured_links, new_desk
 from gossamer.tree.structure import leaf_rows
 
@@ -111,7 +111,7 @@ class Guide:
                 self.settle(t)
             return
         g = self._grown(t)
-        encode(t, g.codes, t.leaf[documents])
+        encode_new(t, g.codes, t.leaf[documents])
         if self.linked:
             rows = np.unique(t.row[t.leaf[documents]])
             self._link(t, g, rows[g.links.degree[rows] == 0])

@@ -160,8 +160,8 @@ def _largest_inner_child(t: TreeArrays, node: int) -> int:
 
 
 @kernel
-def encode(t: TreeArrays, codes: Codes, leaves: Ints) -> None:
-    """Take in what is new of leaves that hang in the tree, and what changed of their ancestors."""
+def encode_new(t: TreeArrays, codes: Codes, leaves: Ints) -> None:
+    """Take in leaves that were just inserted into, and their ancestors."""
     for i in range(leaves.shape[0]):
         row = t.row[leaves[i]]
         if codes.leaf_norm[row] == np.inf:
@@ -172,10 +172,15 @@ def encode(t: TreeArrays, codes: Codes, leaves: Ints) -> None:
             node = t.parent[node]
 
 
+@kernel
 def encode_all(t: TreeArrays, codes: Codes) -> None:
-    """Take in everything that is new or changed."""
-    rows = int(t.meta[Meta.LEAF_ROWS])
-    encode(t, codes, t.owner[:rows][np.isfinite(t.norm[:rows])])
+    """Take anew every row that changed, wherever it hangs; leaves as well."""
+    for node in range(t.meta[Meta.SLOTS]):
+        if t.n_children[node] > 0:
+            encode_inner(t, codes, node)
+    for row in range(t.meta[Meta.LEAF_ROWS]):
+        if (t.norm[row] == np.inf) != (codes.leaf_norm[row] == np.inf):
+            encode_leaf(t, codes, row)
 
 
 @subkernel
