@@ -31,6 +31,7 @@ from gossamer.spectrum import mean_variance
 from gossamer.tree.arrays import NONE
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.refine import content_order, total_utility
+from gossamer.tree.structure import leaves_beside
 from gossamer.whitening import Whitening
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -216,9 +217,10 @@ class VectorIndex:
             return
         numbers = [self._ids.number(id) for id in ids]
         arrays = self._tree.arrays
-        rows = arrays.row[arrays.leaf[numbers]]
+        leaves = arrays.leaf[numbers]
+        rows, beside = arrays.row[leaves], leaves_beside(arrays, leaves)
         self._tree.remove(numbers)
-        self._guide.forget(self._tree.arrays, rows)
+        self._guide.forget(self._tree.arrays, rows, beside)
         self._ids.forget(ids)
         if self._raw is not None:
             for number in numbers:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gossamer import CobwebTree
 from gossamer.bundle import MANIFEST, _checksum
@@ -22,6 +24,7 @@ from gossamer.errors import (
     ParameterError,
     UnknownIdError,
 )
+from gossamer.tree.structure import leaves_beside
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tree-v1"
 
@@ -259,3 +262,15 @@ def test_format_version_1_stays_readable() -> None:
     assert tree.acuity == 2.5
     assert tree.insert([0, 0, 0, 0]) == 40
     tree.check()
+
+
+@given(st.integers(1, 80), st.integers(0, 1000))
+def test_leaves_beside_others_hang_under_the_same_parent(n: int, seed: int) -> None:
+    tree = CobwebTree(3)
+    tree.insert_many(np.random.default_rng(seed).normal(size=(n, 3)))
+    t = tree.arrays
+    leaves = np.unique(t.leaf[:n])
+    for leaf, other in zip(leaves.tolist(), leaves_beside(t, leaves).tolist(), strict=True):
+        assert t.n_children[other] == 0
+        assert (leaf == other) == (n == 1)
+        assert n == 1 or tree.node(leaf).parent in tree.path(int(t.first_document[other]))

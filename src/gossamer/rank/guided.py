@@ -32,7 +32,7 @@ from gossamer.tree.links import COMING, OWN, Links, drop_leaves, empty_links, li
 from gossamer.tree.structure import leaf_rows
 
 _WIDTH: Final = 128
-"""How many leaves a walk keeps when it looks for what to link to."""
+"""How many of the nearest are looked at for what to link to."""
 
 _FIRST: Final = 80_000
 """Leaves that are linked by looking at all of them, when there are no links yet. For so many that takes as long as a
@@ -47,8 +47,8 @@ _BATCH: Final = 0.02
 """Of the leaves linked already, how many are linked at once."""
 
 _STALE: Final = 0.75
-"""When so many documents, by the size then, came or went since the grid of the codes was chosen, it is chosen anew, and
-what came is linked when it is needed."""
+"""When so many documents, by the size then, came or went since the grid of the codes was chosen, it is chosen anew when
+it is needed; and up to `_FIRST` leaves are all linked anew, of more those that came."""
 
 _THINNED: Final = 0.25
 """When so many of them went, all links are made anew: removal tears holes that repair does not fully close."""
@@ -59,6 +59,9 @@ would make codes too coarse for all others."""
 
 _WAITING: Final = 20_000
 """So many new documents are linked without waiting for a search, which would wait long for them."""
+
+_SEVERAL: Final = 500
+"""Up to so many documents that go, what is above each is coded anew; above more, whatever changed is looked for."""
 
 _CONTEXTS: Final = 8
 """Contexts for which it is remembered what searches find; to measure one takes as long as some hundred searches of
@@ -162,8 +165,9 @@ class Guide:
         self._in_context = {}
         self._settled_at = -1
 
-    def forget(self, t: TreeArrays, rows: Ints) -> None:
-        """Take out leaves: `rows` are those of documents that were just removed; some may still hold others."""
+    def forget(self, t: TreeArrays, rows: Ints, beside: Ints) -> None:
+        """Take out leaves: `rows` are those of documents that were just removed; some may still hold others. `beside`
+        each there was another leaf (see `leaves_beside`)."""
         if self._g is None:
             return
         self._removed += len(rows)
@@ -179,13 +183,16 @@ class Guide:
                 self._g.codes.leaf_norm[known] = np.inf
                 drop_leaves(self._g.links, self._g.codes, known, new_desk())
         else:
-            self._take_out(t, self._g, gone)
+            self._take_out(t, self._g, gone, beside)
 
-    def _take_out(self, t: TreeArrays, g: Guides, gone: Ints) -> None:
+    def _take_out(self, t: TreeArrays, g: Guides, gone: Ints, beside: Ints) -> None:
         g.codes.leaf_norm[gone] = np.inf
         if self.linked:
             drop_leaves(g.links, g.codes, gone, new_desk())
-        encode_all(t, g.codes)
+        if len(beside) <= _SEVERAL and (t.size[beside] > 0).all():
+            encode_new(t, g.codes, beside)  # what is above those that went is above those beside them
+        else:
+            encode_all(t, g.codes)
         # A concept whose door is gone is not entered until the frontier is chosen anew.
         g = g._replace(frontier=g.frontier.without(gone))
         self._g = self._with_frontier(t, g, at_once=not g.frontier.is_open)

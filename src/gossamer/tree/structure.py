@@ -234,3 +234,13 @@ def leaf_rows(t: TreeArrays) -> Ints:
     rows = np.empty(t.meta[Meta.LEAVES], np.int32)
     append_leaf_rows(t, t.meta[Meta.ROOT], rows, 0)
     return rows
+
+
+def leaves_beside(t: TreeArrays, leaves: Ints) -> Ints:
+    """For each of some leaves another below the same parent; for a root without children, itself."""
+    parents = t.parent[leaves]
+    others = np.where(parents == NONE, leaves, t.first_child[parents])
+    others = np.where((others == leaves) & (parents != NONE), t.next_sibling[others], others)
+    while (inner := t.n_children[others] > 0).any():
+        others = np.where(inner, t.first_child[others], others)
+    return others
