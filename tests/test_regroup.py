@@ -106,6 +106,17 @@ def test_ward_is_wards(points: int, seed: int) -> None:
     assert np.sort(costs) == pytest.approx(np.sort(expected))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_ward_of_near_copies_far_from_zero_ends(seed: int) -> None:
+    """Where rounding decides who is nearest, a chain must not go round in circles."""
+    rng = np.random.default_rng(seed)
+    n, dim = int(rng.integers(2, 80)), int(rng.integers(1, 100))
+    pairs = ward(
+        rng.integers(1, 9, n).astype(float), 1e6 * rng.normal(size=(1, dim)) + 1e-3 * rng.normal(size=(n, dim))
+    )
+    assert sorted(place for pair in pairs for place in pair) == list(range(2 * n - 2))
+
+
 def test_a_weight_is_so_many_points() -> None:
     X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 0.0], [9.0, 1.0]])
     heavy = ward(np.array([3.0, 1.0, 2.0, 1.0]), X)

@@ -51,8 +51,10 @@ def regroup(tree: CobwebTree, *, scale: npt.ArrayLike | None = None, most: int =
     for left, right in pairs:
         moments.unite(left, right)
     families = _flattened(pairs, moments)
+    above = _above(t, fine)
     with uninterrupted():
-        tree._make_room(2 * len(families))
+        tree._make_room(0, max(0, len(families) - len(above)))
+        _free(tree.arrays, above)
         _plant(tree.arrays, fine, families, moments)
 
 
@@ -180,8 +182,7 @@ def _best_split(place: int, families: dict[int, list[int]], moments: _Moments) -
 
 
 def _plant(t: TreeArrays, fine: Sequence[int], families: dict[int, list[int]], moments: _Moments) -> None:
-    """Free everything above the fine concepts, and hang these under new nodes, children before parents."""
-    _free_above(t, fine)
+    """Hang the fine concepts under new nodes, children before parents."""
     t.meta[Meta.CHANGES] += 1
     nodes = dict(enumerate(fine))
     for place in sorted(families):
@@ -194,13 +195,17 @@ def _plant(t: TreeArrays, fine: Sequence[int], families: dict[int, list[int]], m
     t.meta[Meta.ROOT] = nodes[max(families)]
 
 
-def _free_above(t: TreeArrays, fine: Sequence[int]) -> None:
+def _above(t: TreeArrays, fine: Sequence[int]) -> set[int]:
     above: set[int] = set()
     for node in fine:
         parent = int(t.parent[node])
         while parent != NONE and parent not in above:
             above.add(parent)
             parent = int(t.parent[parent])
+    return above
+
+
+def _free(t: TreeArrays, above: set[int]) -> None:
     for node in sorted(above, reverse=True):  # the lowest is used again first
         t.size[node] = t.n_children[node] = 0
         t.next_sibling[node] = t.meta[Meta.FREE_INNER]

@@ -94,6 +94,30 @@ def test_codes_follow_the_tree(links: bool) -> None:
         assert np.array_equal(kept.leaf[leaves], fresh.leaf[leaves])
 
 
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("context", [0.0, 0.002])
+def test_calibration_shows_what_asking_everyone_at_every_step_would(links: bool, context: float) -> None:
+    index = VectorIndex(24, whitener=None, links=links)
+    index.add(topics(4000))
+    index.settle()
+    t, guide, measured = index.tree.arrays, index._guide, dial.Dial(linked=links)
+    asked: list[tuple[dial.Effort, npt.NDArray[np.int64]]] = []
+
+    def search(Q: npt.NDArray[np.float32], k: int, effort: dial.Effort) -> npt.NDArray[np.int64]:
+        asked.append((effort, guide.search(t, Q, k, effort, context).documents))
+        return asked[-1][1]
+
+    measured.measure(t, search, context)
+    Q = dial._disturbed(t, 1.7 if links else 1.0)
+    exact = index._path_sum.search(t, Q, 10, "sum", context).documents
+    efforts = [effort for effort, _ in asked][int(context > 0) :]
+    alone = [share_found(guide.search(t, Q, 10, effort, context).documents, exact) for effort in efforts]
+    assert len(alone) > 1
+    assert measured._recalls == pytest.approx(np.maximum.accumulate(alone))
+    if links and context == 0.0:
+        assert len(asked[-1][1]) < len(Q), "who found everything was not asked again"
+
+
 def test_what_follows_from_the_others_is_nearly_what_would_be_measured() -> None:
     """The share found with a budget is at least that of looking at every child, with a quarter more to spend."""
     index = VectorIndex(24, whitener=None, links=False)

@@ -39,7 +39,7 @@ def all_distances(codes: Codes, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.f
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(2, 900), st.integers(1, 70), st.integers(1, 40), st.integers(0, 1000))
+@given(st.integers(2, 900), st.integers(1, 70), st.sampled_from([1, 2, 16, 40, 128]), st.integers(0, 1000))
 def test_the_nearest_of_all_are_found(n: int, dim: int, width: int, seed: int) -> None:
     codes = coded(n, dim, seed)
     rows = np.random.default_rng(seed).permutation(np.flatnonzero(np.isfinite(codes.leaf_norm))).astype(np.int32)
@@ -57,8 +57,8 @@ def test_the_nearest_of_all_are_found(n: int, dim: int, width: int, seed: int) -
         assert np.allclose(exact[at, [place[other] for other in others]], near[at, :there], rtol=1e-5)
 
 
-def test_of_many_at_one_distance_the_first_are_kept() -> None:
-    """So the result depends on nothing but the codes: here all others are equally far from each."""
+def test_of_many_at_one_distance_the_same_are_kept_each_time() -> None:
+    """The result depends on nothing but the codes: here all others are equally far from each."""
     tree = CobwebTree(600)
     tree.insert_many(np.eye(600, dtype=np.float32))
     t = tree.arrays

@@ -84,6 +84,9 @@ class Dial:
         Q = _disturbed(t, _DISTURBANCE if self._linked else _DISTURBANCE_ALONE)
         exact = PathSum().search(t, Q, 10, "sum", context).documents
         shares = np.zeros(len(Q))
+        # Along links more effort goes on from where less would end: who has found everything keeps it. Where only a few
+        # of what was met are scored, by context or without links, more may push answers out among them.
+        keeps = self._linked and context == 0.0
 
         def share_found(step: float, queries: Longs) -> float:
             """By all queries; of those not named, by what was found before."""
@@ -96,11 +99,10 @@ class Dial:
         if context == 0.0 or share_found(self._ladder[-1], np.arange(len(Q))) > 0.5:
             shares[:] = 0.0
             for step in self._ladder.tolist():
-                # More effort goes on from where less would end: who has found everything keeps it.
-                recalls.append(share_found(step, np.flatnonzero(shares < 1.0)))
+                recalls.append(share_found(step, np.flatnonzero((shares < 1.0) | (not keeps))))
                 if recalls[-1] > 0.9995:
                     break
-        # More effort never finds less; a dip is the sample's noise.
+        # More recall takes no less effort: where a step found less than the one before, it counts as that.
         self._recalls = np.maximum.accumulate(np.array(recalls))
         self._measured_for = int(t.meta[Meta.LEAVES])
         self._efforts = {}

@@ -101,7 +101,7 @@ CACHE_LINE: Final = 64
 """Bytes."""
 
 RESERVE: Final = 64
-"""Slots that are free whenever an insertion starts; one insertion rarely takes more than three."""
+"""Slots that there is room for when a kernel is called that takes some; one insertion rarely takes more than three."""
 
 
 def empty_arrays(dim: int, acuity: float) -> TreeArrays:
@@ -122,13 +122,14 @@ def empty_arrays(dim: int, acuity: float) -> TreeArrays:
     )  # fmt: skip
 
 
-def with_room(t: TreeArrays, documents: int) -> TreeArrays:
-    """`t`, with room for `documents` more leaves and half as many internal nodes, and never fewer than the reserve.
+def with_room(t: TreeArrays, documents: int, inners: int | None = None) -> TreeArrays:
+    """`t`, with room for `documents` more leaves and `inners` more internal nodes; where that is not said, for half as
+    many and the reserve.
 
     Half is what real data needs (1.5 nodes a document); an insertion that finds no slot stops and asks again.
     """
     meta = t.meta
-    inners = documents // 2 + RESERVE
+    inners = documents // 2 + RESERVE if inners is None else inners
     need = {
         **dict.fromkeys(NODE_FIELDS, int(meta[Meta.SLOTS]) + documents + inners),
         **dict.fromkeys(LEAF_FIELDS, int(meta[Meta.LEAF_ROWS]) + documents),

@@ -121,7 +121,7 @@ class CobwebTree:
         X = as_vectors(X, self.dim)
         first = self.next_document
         with uninterrupted():
-            # At once, and with what refining needs: to copy what is there again and again takes a third of the time.
+            # At once, and for refining too: to copy all vectors again and again takes a third of the time.
             self._make_room(len(X) + RESERVE)
         for start in range(0, len(X), _CHUNK):
             chunk = X[start : start + _CHUNK]
@@ -139,8 +139,8 @@ class CobwebTree:
             self._make_room(len(X))
             done, node = insert_rows(self._t, X, done, node)
 
-    def _make_room(self, documents: int) -> None:
-        self._t = with_room(self._t, documents)
+    def _make_room(self, documents: int, inners: int | None = None) -> None:
+        self._t = with_room(self._t, documents, inners)
         leaves = int(self._t.meta[Meta.LEAVES]) + documents
         if leaves > len(self._t.bucket):
             self._t = self._t._replace(bucket=np.empty(1 << (leaves - 1).bit_length(), np.int32))
@@ -209,7 +209,8 @@ class CobwebTree:
     def _grow_anew(self, X: npt.NDArray[np.float32], seed: int, steps: _Steps) -> None:
         """Beside the tree that is there, which is what everyone sees until the new one is whole."""
         with uninterrupted():
-            self._make_room(len(X) + RESERVE)  # here: while some leaves are loose, `bucket` must not be filled anew
+            # Here: while some leaves are loose, `bucket` must not be filled anew. The new tree has moments of its own.
+            self._make_room(len(X) + RESERVE, 0)
         new = CobwebTree.__new__(CobwebTree)
         new._t = loosened(self._t, len(X))
         if len(X):

@@ -161,7 +161,7 @@ def _largest_inner_child(t: TreeArrays, node: int) -> int:
 
 @kernel
 def encode_new(t: TreeArrays, codes: Codes, leaves: Ints) -> None:
-    """Take in leaves that were just inserted into, and their ancestors."""
+    """Take in leaves that are new, and what changed of all above these leaves."""
     for i in range(leaves.shape[0]):
         row = t.row[leaves[i]]
         if codes.leaf_norm[row] == np.inf:
