@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import normalized_mutual_info_score as nmi
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from gossamer.explain.cuts import best_cut
-from gossamer.regroup import regroup, sizes_before, ward
+from gossamer.regroup import _added_by_pairs, regroup, sizes_before, ward
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.whiten import Whitener
 
@@ -115,6 +116,17 @@ def test_ward_of_near_copies_far_from_zero_ends(seed: int) -> None:
         rng.integers(1, 9, n).astype(float), 1e6 * rng.normal(size=(1, dim)) + 1e-3 * rng.normal(size=(n, dim))
     )
     assert sorted(place for pair in pairs for place in pair) == list(range(2 * n - 2))
+
+
+@pytest.mark.parametrize(("points", "dim"), [(333, 64), (1000, 286)])
+def test_wards_tree_does_not_depend_on_the_threads_of_blas(points: int, dim: int) -> None:
+    """A log that is replayed elsewhere must give the same tree."""
+    rng = np.random.default_rng(0)
+    sizes, means = rng.integers(1, 99, points).astype(float), rng.normal(size=(points, dim))
+    with threadpool_limits(1):
+        alone = _added_by_pairs(sizes, means)
+    with threadpool_limits(2):
+        assert np.array_equal(alone, _added_by_pairs(sizes, means))
 
 
 def test_a_weight_is_so_many_points() -> None:

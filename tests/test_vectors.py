@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from gossamer import VectorIndex, Whitener
 from gossamer.errors import (
@@ -545,6 +546,15 @@ def test_best_first_answers_in_the_order_in_which_leaves_leave_the_heap() -> Non
 def test_auto_acuity_is_five_times_the_mean_variance() -> None:
     X = (np.random.default_rng(0).normal(size=(9000, 7)) * np.arange(1, 8) + 100.0).astype(np.float32)
     assert auto_acuity(X) == pytest.approx(5.0 * X.var(axis=0, dtype=np.float64).mean(), rel=1e-12)
+
+
+def test_auto_acuity_does_not_depend_on_the_threads_of_blas() -> None:
+    """A log that is replayed elsewhere must give the same tree, to the last bit."""
+    X = np.random.default_rng(0).normal(size=(4000, 64)).astype(np.float32)
+    with threadpool_limits(1):
+        alone = auto_acuity(X)
+    with threadpool_limits(2):
+        assert auto_acuity(X) == alone
 
 
 @pytest.mark.parametrize("rows", [0, 1, 50])

@@ -30,6 +30,8 @@ SHARE: Final = 0.1
 """Fine concepts for each document."""
 MOST: Final = 1500
 """Fine concepts at most."""
+_EXACT_BITS: Final = 53
+"""Of whole numbers in float64."""
 CLEARLY: Final = 0.3
 """A level is left out where utility rises by more than this share. At 0 trees are flatter than Ward's by so much that
 a tenth of their dendrogram purity is lost; without limit they are binary, and twice as deep."""
@@ -133,9 +135,17 @@ def ward(sizes: Doubles, means: Doubles) -> list[tuple[int, int]]:
 
 
 def _added_by_pairs(size: Doubles, mean: Doubles) -> Doubles:
-    """What each pair, united, would add to the squared distances within; infinite for a point and itself."""
-    square = np.einsum("ij,ij->i", mean, mean)
-    squared = np.maximum(square[:, None] + square - 2.0 * (mean @ mean.T), 0.0)
+    """What each pair, united, would add to the squared distances within, in some unit; infinite for a point and itself.
+
+    Of coordinates as whole numbers, so large that products still add up exactly: then they add up to the same in any
+    order, and the tree does not depend on how many threads multiply.
+    """
+    away = mean - mean.mean(axis=0)
+    bits = (_EXACT_BITS - mean.shape[1].bit_length()) // 2
+    whole = np.rint(away * (2.0**bits / max(float(np.abs(away).max()), 1e-300)))
+    products = whole @ whole.T
+    square = products.diagonal()
+    squared = square[:, None] + square - 2.0 * products
     added: Doubles = squared * (size[:, None] * size / (size[:, None] + size))
     np.fill_diagonal(added, np.inf)
     return added
