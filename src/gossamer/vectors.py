@@ -31,7 +31,7 @@ from gossamer.spectrum import mean_variance
 from gossamer.tree.arrays import NONE
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.refine import content_order, total_utility
-from gossamer.tree.structure import leaves_beside
+from gossamer.tree.structure import one_beside_each
 from gossamer.whitening import Whitening
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -218,7 +218,7 @@ class VectorIndex:
         numbers = [self._ids.number(id) for id in ids]
         arrays = self._tree.arrays
         leaves = arrays.leaf[numbers]
-        rows, beside = arrays.row[leaves], leaves_beside(arrays, leaves)
+        rows, beside = arrays.row[leaves], one_beside_each(arrays, leaves)
         self._tree.remove(numbers)
         self._guide.forget(self._tree.arrays, rows, beside)
         self._ids.forget(ids)

@@ -24,7 +24,7 @@ from gossamer.errors import (
     ParameterError,
     UnknownIdError,
 )
-from gossamer.tree.structure import leaves_beside
+from gossamer.tree.structure import one_beside_each
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tree-v1"
 
@@ -265,12 +265,12 @@ def test_format_version_1_stays_readable() -> None:
 
 
 @given(st.integers(1, 80), st.integers(0, 1000))
-def test_leaves_beside_others_hang_under_the_same_parent(n: int, seed: int) -> None:
+def test_one_beside_each_hangs_under_the_same_parent(n: int, seed: int) -> None:
     tree = CobwebTree(3)
     tree.insert_many(np.random.default_rng(seed).normal(size=(n, 3)))
     t = tree.arrays
     leaves = np.unique(t.leaf[:n])
-    for leaf, other in zip(leaves.tolist(), leaves_beside(t, leaves).tolist(), strict=True):
+    for leaf, other in zip(leaves.tolist(), one_beside_each(t, leaves).tolist(), strict=True):
         assert t.n_children[other] == 0
         assert (leaf == other) == (n == 1)
         assert n == 1 or tree.node(leaf).parent in tree.path(int(t.first_document[other]))

@@ -167,7 +167,7 @@ class Guide:
 
     def forget(self, t: TreeArrays, rows: Ints, beside: Ints) -> None:
         """Take out leaves: `rows` are those of documents that were just removed; some may still hold others. `beside`
-        each there was another leaf (see `leaves_beside`)."""
+        each there was another leaf (see `one_beside_each`)."""
         if self._g is None:
             return
         self._removed += len(rows)

@@ -236,7 +236,7 @@ def leaf_rows(t: TreeArrays) -> Ints:
     return rows
 
 
-def leaves_beside(t: TreeArrays, leaves: Ints) -> Ints:
+def one_beside_each(t: TreeArrays, leaves: Ints) -> Ints:
     """For each of some leaves another below the same parent; for a root without children, itself."""
     parents = t.parent[leaves]
     others = np.where(parents == NONE, leaves, t.first_child[parents])
