@@ -669,3 +669,14 @@ def test_a_row_never_depends_on_the_rows_beside_it() -> None:
         together = whitener.transform(E)
         for start, stop in ((0, 1), (5, 7), (100, 103), (11, 200), (256, 257)):
             assert whitener.transform(E[start:stop]).tobytes() == together[start:stop].tobytes()
+
+
+def test_sizes_before_whitening() -> None:
+    E = np.random.default_rng(0).normal(size=(500, 6)) * [9.0, 5.0, 3.0, 2.0, 1.0, 0.5]
+    whitener = Whitener(n_components=6, strength=1.0, sphere=False).fit(E)
+    scale = whitener.sizes_before()
+    assert scale is not None
+    X = whitener.transform(E) * scale
+    pairs = np.linalg.norm(X[:50] - X[50:100], axis=1), np.linalg.norm(E[:50] - E[50:100], axis=1)
+    assert pairs[0] == pytest.approx(pairs[1], rel=1e-4)
+    assert Whitener(ica=True, sphere=False).fit(E).sizes_before() is None

@@ -20,8 +20,7 @@ class SearchResult:
 
     `ids` is (queries, k): int64, or object where the ids are strings; -1 past the end.
     `scores` is (queries, k), never rising along a row; NaN past the end.
-    `visited` counts, for each query, the nodes that it was compared with. (Without links, the distance of one child of
-    each concept follows from those of its siblings and its parent: that one is not counted.)
+    `visited` counts, for each query, the nodes that were scored.
     """
 
     ids: npt.NDArray[Any]

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
@@ -25,12 +24,11 @@ from gossamer.rank.guided import Guide
 from gossamer.rank.path_sum import Aggregate, PathSum
 from gossamer.rank.request import Method, Request, as_context
 from gossamer.rank.selection import Ranked
-from gossamer.regroup import regroup, sizes_before
 from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, VectorExplanation
 from gossamer.spectrum import mean_variance
-from gossamer.tree.arrays import NONE
+from gossamer.tree.arrays import NONE, Doubles
 from gossamer.tree.cobweb import CobwebTree
-from gossamer.tree.refine import content_order, total_utility
+from gossamer.tree.refine import content_order
 from gossamer.tree.structure import one_beside_each
 from gossamer.whitening import Whitening
 
@@ -47,6 +45,15 @@ def auto_acuity(X: Floats) -> float:
     spread, level = mean_variance(X)
     # One document, or copies of one, have no variance to go by; their own size gives the scale.
     return 5.0 * (spread if spread > 1e-12 * level else level or 1.0)
+
+
+def _scale(whitener: Whitening | None) -> Doubles | None:
+    """By which it is decided what belongs together: that which documents had before whitening.
+
+    The whitened are for search: they change which documents are near each other, and agree less with what people call a
+    topic. The tree finds as many of the nearest either way.
+    """
+    return None if whitener is None else whitener.sizes_before()
 
 
 class VectorIndex:
@@ -81,8 +88,8 @@ class VectorIndex:
 
         `preset` chooses whitening, acuity, context and refining; each can be set apart: a whitener of your own,
         fitted or not, or None for vectors that are taken as they are; an `acuity`, or "auto" for five times the
-        mean variance; the `context` of scores unless a search says otherwise; `refine="auto"` to sort all
-        documents in once more whenever the index has doubled, or None. `links=False` keeps no links between
+        mean variance; the `context` of scores unless a search says otherwise; `refine="auto"` to put the
+        tree together anew whenever the index has doubled, or None. `links=False` keeps no links between
         leaves: guided searches then use the tree alone, and building takes half the time.
         """
         one_of(preset, "preset", tuple(PRESETS))
@@ -105,7 +112,7 @@ class VectorIndex:
         self._ids = IdMap()
         self._raw: dict[int, Floats] | None = {}  # by document, while the fit is still to come
         self._sized_for = 0  # documents when the acuity was last chosen
-        self._refined_for = 0  # documents when all were last sorted in again
+        self._refined_for = 0  # documents when the tree was last put together anew
         self._tree = self._new_tree(self._project(np.zeros((0, self._dim), np.float32)))
         self._path_sum = PathSum()
         self._guide = Guide(links=self._links)
@@ -145,18 +152,12 @@ class VectorIndex:
                 self._drop(list(numbers))
 
     def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
-        """Sort every document in again, now that the concepts are there, and put the upper concepts together anew.
-
-        Returns the utility before and after.
-        """
+        """Put the tree together anew, now that all documents are known; returns the utility before and after."""
         with self._writer(), self._lock.writing():
             try:
-                done = self._tree.refine(passes, progress=progress)
-                regroup(self._tree, scale=sizes_before(self._whitener))
-                done = replace(done, utility_after=total_utility(self._tree.arrays))
+                return self._tree.refine(passes, scale=_scale(self._whitener), progress=progress)
             finally:
                 self._guide.follow(self._tree.arrays)
-            return done
 
     def settle(self) -> None:
         """Make now what the next guided search would wait for, where much was added or removed since the last.
@@ -195,8 +196,7 @@ class VectorIndex:
                 refined = self._should_refine(self._tree.n_documents + len(X))
                 numbers = self._tree.insert_many(X, progress=progress)
                 if refined:
-                    self._tree.refine(anew=False)
-                    regroup(self._tree, scale=sizes_before(self._whitener))
+                    self._tree.refine(scale=_scale(self._whitener))
                     self._refined_for = self._tree.n_documents
                     self._guide.follow(self._tree.arrays)
                 self._guide.take_in(self._tree.arrays, numbers)
@@ -262,11 +262,10 @@ class VectorIndex:
         tree, guide = self._new_tree(X), Guide(links=self._links)
         refined = self._should_refine(size)
         if refined:
-            numbers = tree.grow(X, progress=progress)
-            regroup(tree, scale=sizes_before(whitener))
+            numbers = tree.grow(X, scale=_scale(whitener), keep=guide.wanted(len(X)), progress=progress)
         else:
             numbers = tree.insert_many(X, progress=progress)
-        guide.take_in(tree.arrays, numbers)
+        guide.take_in(tree.arrays, numbers, tree.take_neighbours())
         renumbered = self._ids.renumbered(np.array(kept, np.int64))
         renumbered.assign(ids, np.arange(len(kept), len(X)))
         with self._lock.writing():

@@ -161,6 +161,14 @@ class Whitening:
         # On a sphere of one dimension there are two points.
         return project(X, self.mean_, self.components_.T, bool(self.sphere) and self.n_components_ > 1)
 
+    def sizes_before(self) -> Doubles | None:
+        """What makes the dimensions of transformed rows as large as they were before they were shrunk: λ^(γ/2).
+
+        None after ICA, whose dimensions are mixtures of those that were shrunk.
+        """
+        self._check_fitted()
+        return None if self.ica else self.explained_variance_ ** (self.strength_ / 2.0)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted whitener into the folder `path`. Names of a DataFrame's columns are not kept."""
         write_bundle(path, KIND, self.to_bundle())

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from gossamer.bench.timing import Times, all_cores, take_turns, threads
-from gossamer.rank.threads import cores
+from gossamer.threads import cores
 
 
 def test_best_median_and_spread() -> None:

@@ -182,7 +182,7 @@ def test_the_whole_command(folder: Path, tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert "120 documents, 3 classes" in report["data"]
     bars = next(table["rows"] for table in report["tables"] if table["key"] == "tree-bars")
-    assert [row["tree"] for row in bars] == ["Gossamer, refined only", "Gossamer"]
+    assert [row["tree"] for row in bars] == ["Gossamer, united as whitened", "Gossamer"]
     for row in bars:
         assert row["NMI ratio"] == pytest.approx(row["NMI, topics"] / row["NMI, k-means"])
         assert row["NMI ≥ 0.9"] == (row["NMI ratio"] >= 0.9)

@@ -19,14 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doors import code_distance, encode_query, leaves_beside, log_p
-from gossamer import CobwebTree, VectorIndex
-from gossamer.rank import dial, guided, pairs, threads
+from gossamer import CobwebTree, VectorIndex, threads
+from gossamer.rank import dial, guided
 from gossamer.rank.dial import Effort
 from gossamer.rank.guided import Guide
 from gossamer.rank.path_sum import PathSum
-from gossamer.rank.threads import in_threads
 from gossamer.simd import integer_dot
-from gossamer.tree import cobweb
+from gossamer.threads import in_threads
+from gossamer.tree import cobweb, pairs
 from gossamer.tree.arrays import Meta, TreeArrays, used
 from gossamer.tree.codes import choose_grid, empty_codes, encode_all, with_rows
 from gossamer.tree.structure import rehash
@@ -88,7 +88,6 @@ def test_codes_follow_the_tree(links: bool) -> None:
         encode_all(t, fresh)
         inner = t.row[[node for node in range(t.meta[Meta.SLOTS]) if t.n_children[node] > 0]]
         leaves = np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]]).nonzero()[0]
-        assert np.array_equal(kept.largest[inner], fresh.largest[inner])
         assert np.array_equal(kept.reach[inner], fresh.reach[inner])
         assert np.array_equal(kept.inner[inner], fresh.inner[inner])
         assert np.array_equal(kept.leaf[leaves], fresh.leaf[leaves])
@@ -116,20 +115,6 @@ def test_calibration_shows_what_asking_everyone_at_every_step_would(links: bool,
     assert measured._recalls == pytest.approx(np.maximum.accumulate(alone))
     if links and context == 0.0:
         assert len(asked[-1][1]) < len(Q), "who found everything was not asked again"
-
-
-def test_what_follows_from_the_others_is_nearly_what_would_be_measured() -> None:
-    """The share found with a budget is at least that of looking at every child, with a quarter more to spend."""
-    index = VectorIndex(24, whitener=None, links=False)
-    index.add(topics(6000))
-    index.settle()
-    exact = index.search(QUERIES, method="path-sum").ids
-    budgets = (100, 200, 400)
-    shares = [share_found(index.search(QUERIES, budget=budget).ids, exact) for budget in budgets]
-    codes = index._guide._g.codes  # type: ignore[union-attr]
-    codes.largest[:] = -1
-    for budget, share in zip(budgets, shares, strict=True):
-        assert share > share_found(index.search(QUERIES, budget=budget + budget // 4).ids, exact) - 0.01
 
 
 @settings(max_examples=60)
@@ -762,8 +747,9 @@ def test_refining_raises_utility_and_keeps_ids() -> None:
     tree.check()
     assert done.utility_after > done.utility_before
     assert {document: tree.leaf(document) for document in leaves} == leaves
-    again = tree.refine(passes=2, seed=4)
+    again = tree.refine(passes=2)
     assert again.passes == 2
+    assert again.utility_after == again.utility_before == done.utility_after, "nothing is left to be mended"
     tree.check()
 
 
@@ -795,8 +781,8 @@ def stop_after(steps: int) -> Any:
     return listen
 
 
-@pytest.mark.parametrize("steps", [1000, 9000, 16_000])
-def test_growing_anew_that_is_stopped_leaves_the_tree_as_it_was(steps: int) -> None:
+@pytest.mark.parametrize("steps", [1, 1000, 7000])
+def test_refining_that_is_stopped_leaves_the_tree_as_it_was(steps: int) -> None:
     tree = CobwebTree(24)
     tree.insert_many(topics(9000))
     tree.remove(range(0, 9000, 50))
@@ -840,18 +826,6 @@ def test_who_hears_of_progress_sees_a_whole_tree() -> None:
     tree.refine(progress=listen)
 
 
-def test_sweeping_does_not_count_as_growing_anew() -> None:
-    X, order = topics(3000), np.random.default_rng(1).permutation(3000)
-    trees = [CobwebTree(24) for _ in range(2)]
-    for tree, rows in zip(trees, (X, X[order]), strict=True):
-        tree.insert_many(rows)
-        tree.refine(anew=False)
-        tree.refine(seed=int(np.int64(0)))
-    assert trees[0].n_nodes == trees[1].n_nodes
-    trees[0].remove(5)
-    trees[0].refine(seed=np.int32(7))  # type: ignore[arg-type]
-
-
 def test_ctrl_c_while_room_is_made_loses_no_leaf(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = CobwebTree(24)
     tree.insert_many(topics(4096))
@@ -874,7 +848,7 @@ def test_ctrl_c_while_room_is_made_loses_no_leaf(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_default_index_loaded_at_once_does_not_depend_on_the_order() -> None:
-    """Whitened, grown and regrouped: the same concepts, and the same answers at the same cost."""
+    """Whitened and put together: the same concepts, and the same answers at the same cost."""
     E = np.random.default_rng(0).normal(size=(2500, 40)).astype(np.float32) @ np.diag(0.9 ** np.arange(40))
     order = np.random.default_rng(1).permutation(len(E))
     ours, theirs = VectorIndex(40, links=False), VectorIndex(40, links=False)

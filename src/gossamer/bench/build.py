@@ -53,7 +53,7 @@ def run(data: Data, *, repeats: int, n_threads: int, say: Say) -> Report:
 
 
 _NOTES: Final = (
-    "Whitening is in none of these times. Growing and refining use one core, linking and the others' graphs all. "
+    "Whitening is in none of these times. Growing uses one core, all other steps use all for most of what they do. "
     "core seconds: of all cores together, best round; where other programs run they are the steadier figure.",
 )
 
@@ -68,12 +68,12 @@ def steps(X: Floats) -> Iterator[str]:
     tree, guide = auto_tree(X), Guide()
     tree.insert_many(X)
     yield GROW
-    tree.refine()
+    tree.refine(keep=guide.wanted(len(X)))
     yield REFINE
     tree = auto_tree(X)
-    documents = tree.grow(X)
+    documents = tree.grow(X, keep=guide.wanted(len(X)))
     yield LOAD
-    guide.learn(tree.arrays, documents)
+    guide.learn(tree.arrays, documents, tree.take_neighbours())
     yield LINK
 
 

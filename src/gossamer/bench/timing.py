@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from gossamer.rank.threads import cores
+from gossamer.threads import cores
 
 T = TypeVar("T")
 Say = Callable[[str], None]

@@ -1,4 +1,4 @@
-"""What is compared: k-means and Ward of scikit-learn, and the index, also without its refining or regrouping."""
+"""What is compared: k-means and Ward of scikit-learn, and the index, also without refining."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KMEANS, KMEANS_WHITENED = "k-means", "k-means, whitened"
 WARD, WARD_WHITENED = "Ward", "Ward, whitened"
 BERTOPIC: Final = "BERTopic, its own number"
 DEFAULT: Final = "Gossamer"
-BEFORE, REFINED, AS_FILED = f"{DEFAULT}, before refine", f"{DEFAULT}, refined only", f"{DEFAULT}, file order"
+BEFORE, AS_WHITENED, AS_FILED = f"{DEFAULT}, before refine", f"{DEFAULT}, united as whitened", f"{DEFAULT}, file order"
 
 FIXED: Final = (WARD, WARD_WHITENED, AS_FILED)
 """Methods without chance: once is enough."""
@@ -53,7 +53,7 @@ def whole_methods() -> dict[str, Method]:
         KMEANS_WHITENED: lambda data, seed: _k_means(_whitened(data), seed),
         **({BERTOPIC: _bertopic} if find_spec("bertopic") else {}),
         BEFORE: lambda data, seed: _gossamer(data, _shuffled(data, seed), refine=None),
-        REFINED: lambda data, seed: _gossamer(data, _shuffled(data, seed), refine=None, passes=1),
+        AS_WHITENED: lambda data, seed: _gossamer(data, _shuffled(data, seed), refine=None, passes=1),
         DEFAULT: lambda data, seed: _gossamer(data, _shuffled(data, seed)),
         AS_FILED: lambda data, seed: _gossamer(data, np.arange(len(data))),
     }
@@ -105,7 +105,7 @@ def _shuffled(data: Labelled, seed: int) -> Numbers:
 
 
 def _gossamer(data: Labelled, order: Numbers, *, refine: Literal["preset"] | None = "preset", passes: int = 0) -> Found:
-    """The index over the documents in that order, and its best cut; `passes` refine the tree and leave it at that."""
+    """The index over the documents in that order, and its best cut; `passes` refine the tree as it sees documents: whitened."""
     start = time.perf_counter()
     index = VectorIndex(data.E.shape[1], refine=refine, links=False)
     index.add(data.E[order])

@@ -7,7 +7,7 @@ import numpy as np
 from gossamer.jit import kernel, subkernel
 from gossamer.rank.density import log_p
 from gossamer.rank.selection import Ranked, insert_document, nothing
-from gossamer.rank.threads import in_threads
+from gossamer.threads import in_threads
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
 
 

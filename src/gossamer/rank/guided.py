@@ -21,17 +21,18 @@ from gossamer.rank.dial import Dial, Effort
 from gossamer.rank.frontier import choose_frontier
 from gossamer.rank.linking import choose_among, choose_links, put_links
 from gossamer.rank.listed import rank_listed
-from gossamer.rank.pairs import nearest_of_all
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.selection import EVERYTHING, Flags, Ranked, nothing
-from gossamer.rank.threads import in_threads
 from gossamer.rank.walk import Guides, Scratch, new_scratch, search_rows
+from gossamer.threads import in_threads
 from gossamer.tree.arrays import NONE, Floats, Ints, Longs, Meta, TreeArrays
 from gossamer.tree.codes import Codes, beyond, choose_grid, empty_codes, encode_all, encode_new, with_rows
 from gossamer.tree.links import COMING, OWN, Links, drop_leaves, empty_links, links_for, measured_links, new_desk
+from gossamer.tree.pairs import nearest_of_all
+from gossamer.tree.refine import Neighbours
 from gossamer.tree.structure import leaf_rows
 
-_WIDTH: Final = 128
+WIDTH: Final = 128
 """How many of the nearest are looked at for what to link to."""
 
 _FIRST: Final = 80_000
@@ -87,23 +88,30 @@ class Guide:
         self._in_context: dict[float, Dial] = {}  # for scores that are not those of distances; measured when asked for
         self._measuring = Lock()
         self._scratch: list[Scratch] = []
+        self._neighbours: Neighbours | None = None  # of all leaves, if someone has compared them before
 
     def ready(self, t: TreeArrays) -> bool:
         """Whether a guided search is worth it; a small tree, or one not settled, is searched exhaustively."""
         return self._g is not None and not self._unlinked and int(t.meta[Meta.LEAVES]) > _SMALL
 
+    def wanted(self, leaves: int) -> int:
+        """How many neighbours of each of so many leaves that are all new it would like to know."""
+        return WIDTH if self.linked and _SMALL < leaves <= _FIRST else 0
+
     # -- following the tree ------------------------------------------------------------------------
 
-    def learn(self, t: TreeArrays, documents: Longs) -> None:
+    def learn(self, t: TreeArrays, documents: Longs, neighbours: Neighbours | None = None) -> None:
         """Take in documents that were just inserted, all the way."""
-        self.take_in(t, documents)
+        self.take_in(t, documents, neighbours)
         self.settle(t)
 
-    def take_in(self, t: TreeArrays, documents: Longs) -> None:
+    def take_in(self, t: TreeArrays, documents: Longs, neighbours: Neighbours | None = None) -> None:
         """Take in documents that were just inserted; what many of them call for is left to `settle`.
 
-        So a run of insertions is linked once: links and what is measured of them are of no use before a search.
+        So a run of insertions is linked once: links and what is measured of them are of no use before a search. If the
+        `neighbours` of all leaves are known, `WIDTH` of each, they are not sought again.
         """
+        self._neighbours = neighbours
         if int(t.meta[Meta.LEAVES]) <= _SMALL:
             self._drop()  # whatever was known of it is cheaper to make again
             return
@@ -235,8 +243,11 @@ class Guide:
         if linked == 0:
             first, waiting = waiting[:_FIRST], waiting[_FIRST:]
             in_order = leaf_rows(t)
-            for some in (first[: len(first) // _SCATTERED], first):
-                self._link_among(g, in_order[np.isin(in_order, some)])
+            scattered = in_order[np.isin(in_order, first[: len(first) // _SCATTERED])]
+            self._link_to(g, scattered, *_nearest_among(g.codes, scattered))
+            rows = in_order[np.isin(in_order, first)]
+            known = self._known_neighbours(t, rows)
+            self._link_to(g, rows, *(_nearest_among(g.codes, rows) if known is None else known))
             linked = len(first)
         while len(waiting):
             size = max(64, int(_BATCH * linked))
@@ -244,9 +255,19 @@ class Guide:
             self._link_at_once(t, g, batch)
             linked += len(batch)
 
-    def _link_among(self, g: Guides, rows: Ints) -> None:
-        """Link leaf rows to the nearest among themselves, whatever else they are linked to."""
-        found, near = nearest_of_all(g.codes, rows, _WIDTH)
+    def _known_neighbours(self, t: TreeArrays, rows: Ints) -> tuple[Ints, Floats] | None:
+        """The rows nearest to each of all leaf rows, and how far they are, if that was found out before."""
+        known, self._neighbours = self._neighbours, None
+        if known is None or known.changes != t.meta[Meta.CHANGES] or len(known.leaves) != len(rows):
+            return None
+        theirs = t.row[known.leaves]
+        places = np.empty(len(t.vectors), np.int32)
+        places[theirs] = np.arange(len(theirs))
+        order = places[rows]
+        return _rows_at(theirs, known.places[order]), known.apart[order]
+
+    def _link_to(self, g: Guides, rows: Ints, found: Ints, near: Floats) -> None:
+        """Link leaf rows to some of those found near them, whatever else they are linked to."""
         chosen = np.empty((len(rows), OWN), np.int32)
 
         def choose(first: int, last: int) -> None:
@@ -260,8 +281,8 @@ class Guide:
         g.links.degree[batch] = COMING
 
         def choose(first: int, last: int) -> None:
-            scratch = self._take_scratch(t, _WIDTH)
-            choose_links(t, g, batch[first:last], _WIDTH, EVERYTHING, scratch, chosen[first:last])
+            scratch = self._take_scratch(t, WIDTH)
+            choose_links(t, g, batch[first:last], WIDTH, EVERYTHING, scratch, chosen[first:last])
             self._scratch.append(scratch)
 
         in_threads(choose, len(batch))
@@ -380,6 +401,20 @@ class Guide:
             guide._g = Guides(codes, links, choose_frontier(t, codes))
             guide._frontier_at = int(t.meta[Meta.CHANGES])
         return guide
+
+
+def _nearest_among(codes: Codes, rows: Ints) -> tuple[Ints, Floats]:
+    """For each of some leaf rows, the nearest of the others, and how far they are."""
+    places, near = nearest_of_all(codes.leaf[rows, : len(codes.centre)], WIDTH)
+    near *= np.float32(codes.step[0] * codes.step[0])
+    return _rows_at(rows, places), near
+
+
+def _rows_at(rows: Ints, places: Ints) -> Ints:
+    """The rows at places, and NONE where there is none."""
+    found = rows[places]
+    found[places == NONE] = NONE
+    return found
 
 
 def _links_of(arrays: Mapping[str, npt.NDArray[Any]], codes: Codes) -> Links:

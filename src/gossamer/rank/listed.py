@@ -7,7 +7,7 @@ import numpy as np
 from gossamer.jit import kernel
 from gossamer.rank.density import log_p, path_score
 from gossamer.rank.selection import Ranked, nothing
-from gossamer.rank.threads import in_threads
+from gossamer.threads import in_threads
 from gossamer.tree.arrays import NONE, Doubles, Floats, Longs, Meta, TreeArrays
 
 

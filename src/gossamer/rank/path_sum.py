@@ -20,7 +20,7 @@ from gossamer.jit import kernel
 from gossamer.rank.density import path_score
 from gossamer.rank.listed import rank_listed
 from gossamer.rank.selection import EVERYTHING, Ranked, fill, nothing, replace_worst
-from gossamer.rank.threads import in_threads
+from gossamer.threads import in_threads
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Limit, Longs, Meta, TreeArrays
 from gossamer.tree.structure import parents_first
 

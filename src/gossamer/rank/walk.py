@@ -3,9 +3,7 @@
 1. With links: the concepts of the frontier, and the doors of the nearest.
    Without: best-first from the root. The key of a node estimates its best leaf: under the node's Gaussian the
    squared distance from x to a member has mean m = ‖x−μ‖² + Σσ² and variance s² = 2Σσ⁴ + 4(Σσ²/D)·‖x−μ‖²,
-   and the best of n is near m − z·s, with z ≈ √(2 ln n) (see `codes`). The prototypes of children, weighted by the
-   documents below them, add up to their parent's: what the query has in common with the largest child follows from
-   what it has in common with the others and with the parent, and that child is not looked at: a quarter fewer nodes.
+   and the best of n is near m − z·s, with z ≈ √(2 ln n) (see `codes`).
 2. From the leaves found, along links, for as long as the nearest leaf not followed yet is at most `slack` times as far
    as the k-th best: an easy query ends soon, a hard one, with much at like distance, is given more. (At equal recall
    a sixth to a half fewer nodes than keeping a fixed number of leaves; a stop after so many steps without gain, or by
@@ -28,6 +26,7 @@ from gossamer.rank.selection import Flags, fill
 from gossamer.simd import integer_dot, prefetch
 from gossamer.tree.arrays import CACHE_LINE, NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
 from gossamer.tree.codes import Codes, Shorts, encode_query
+from gossamer.tree.heap import pop, push
 from gossamer.tree.links import LONGEST, MOST, Links
 
 _DOUBT: Final = 2.5
@@ -41,10 +40,6 @@ fewer nodes are scored. (0.6 saves a third of that; 0.45 as much, and 0.4 less, 
 
 _SPREAD: Final = 0.9
 """The share of Σσ² in the estimate of a node's best leaf."""
-
-_BLUR: Final = 8.0
-"""What follows from other products is off by more than what was measured, as much as the parent is larger than the
-child; and what follows from that by more again. Up to so many times as much, a node is as good a guide as any."""
 
 _ANCHOR: Final = 10
 """Of fewer answers than this the last may happen to be so near that nothing else is looked at."""
@@ -72,8 +67,6 @@ class Scratch(NamedTuple):
     marks: Marks  # by leaf row: the mark of the last query that scored it; small, so that it stays in the cache
     keys: Floats  # heap of internal nodes, nearest estimate on top
     nodes: Ints
-    products: Doubles  # of the current query with internal nodes that are or were on the heap, by row
-    blur: Floats  # how many times as far off as a measured one each is
     near: Floats  # the best leaves so far, in order
     rows: Ints  # theirs; ~row once its links were followed
     found: Floats  # the best allowed leaves so far, where a filter is on
@@ -90,7 +83,6 @@ def new_scratch(leaf_rows: int, inner_rows: int, width: int, code_width: int) ->
     return Scratch(
         np.zeros(1, np.int64), np.zeros(1, np.uint8), np.zeros(leaf_rows, np.uint8),
         np.zeros(inner_rows + 1, np.float32), np.zeros(inner_rows + 1, np.int32),
-        np.zeros(inner_rows), np.zeros(inner_rows, np.float32),
         np.zeros(width, np.float32), np.zeros(width, np.int32), np.zeros(width, np.float32),
         np.zeros(width, np.int32), np.zeros(code_width, np.int16), np.zeros(inner_rows), np.zeros(inner_rows),
         np.zeros(2, np.int64), np.zeros(MOST, np.int32),
@@ -120,36 +112,6 @@ def _estimate(codes: Codes, row: int, product: float, factor: float, norm: float
     apart = max(0.0, norm + codes.inner_norm[row] - factor * product)
     variance = codes.wobble[row] + 4.0 * per_dim * codes.spread[row] * apart
     return apart + _SPREAD * codes.spread[row] - codes.reach[row] * math.sqrt(variance)
-
-
-@subkernel
-def _push(keys: Floats, nodes: Ints, size: int, key: float, node: int) -> int:
-    at = size
-    while at > 0 and keys[(at - 1) >> 1] > key:
-        above = (at - 1) >> 1
-        keys[at], nodes[at] = keys[above], nodes[above]
-        at = above
-    keys[at], nodes[at] = key, node
-    return size + 1
-
-
-@subkernel
-def _pop(keys: Floats, nodes: Ints, size: int) -> int:
-    size -= 1
-    key, node = keys[size], nodes[size]
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and keys[child + 1] < keys[child]:
-            child += 1
-        if keys[child] >= key:
-            break
-        keys[at], nodes[at] = keys[child], nodes[child]
-        at = child
-    keys[at], nodes[at] = key, node
-    return size
 
 
 @subkernel
@@ -245,22 +207,15 @@ def down_the_tree(
 ) -> int:
     """Step 1 without links: open nodes by estimate until about `most` were scored.
 
-    Returns nodes scored: those whose code was compared with the query.
+    Returns nodes scored.
     """
     node = t.meta[Meta.ROOT]
-    row = t.row[node]
     if t.n_children[node] == 0:
-        enter(codes, row, factor, norm, width, allowed, w)
+        enter(codes, t.row[node], factor, norm, width, allowed, w)
         return 1
     per_dim = 1.0 / dim
-    w.products[row], w.blur[row] = integer_dot(w.query, codes.inner[row]), 1.0
-    scored, waiting = 1, 0
+    scored, waiting = 0, 0
     while True:
-        row, largest = t.row[node], codes.largest[t.row[node]]
-        rest, blur = t.size[node] * w.products[row], 0.0
-        if largest != NONE:
-            blur = w.blur[row] * t.size[node] / t.size[largest]
-            largest = largest if blur <= _BLUR else NONE
         child = t.first_child[node]
         while child != NONE:
             row = t.row[child]
@@ -269,25 +224,15 @@ def down_the_tree(
                 distance = norm + codes.leaf_norm[row] - factor * product
                 w.marks[row] = w.mark[0]
                 _offer(w, width, w.counts[0], distance, row, allowed)
-                rest -= t.size[child] * product
-                scored += 1
-            elif child != largest:
+            else:
                 product = integer_dot(w.query, codes.inner[row])
-                w.products[row], w.blur[row] = product, 1.0
-                key = _estimate(codes, row, product, factor, norm, per_dim)
-                waiting = _push(w.keys, w.nodes, waiting, key, child)
-                rest -= t.size[child] * product
-                scored += 1
+                waiting = push(w.keys, w.nodes, waiting, _estimate(codes, row, product, factor, norm, per_dim), child)
+            scored += 1
             child = t.next_sibling[child]
-        if largest != NONE:
-            row = t.row[largest]
-            w.products[row], w.blur[row] = rest / t.size[largest], blur
-            key = _estimate(codes, row, w.products[row], factor, norm, per_dim)
-            waiting = _push(w.keys, w.nodes, waiting, key, largest)
         if waiting == 0 or (scored >= most and w.counts[0] > 0):
             return scored
         node = w.nodes[0]
-        waiting = _pop(w.keys, w.nodes, waiting)
+        waiting = pop(w.keys, w.nodes, waiting)
 
 
 @subkernel

@@ -36,15 +36,14 @@ class Meta(IntEnum):
     LEAVES = 7  # leaves alive
     DOCUMENTS = 8  # documents alive
     NEXT_DOCUMENT = 9  # the number the next document gets; never used again
-    CHANGES = 10  # counts every insertion and removal, and every time the tree is grown anew or regrouped
+    CHANGES = 10  # counts every insertion and removal, and every time the tree is put together anew
     INSERTED = 11  # operators applied so far: into the best child,
     CREATED = 12  # a new child,
     MERGED = 13  # two children merged,
     SPLIT = 14  # a child split,
     FRINGE = 15  # a leaf turned into a node over two leaves,
     JOINED = 16  # an exact duplicate joined its leaf
-    REFINED = 17  # CHANGES when the tree was last what growing it anew, and sweeps after that, made of it
-    SIZE = 18
+    SIZE = 17
 
 
 class Limit(IntEnum):

@@ -6,7 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from gossamer.tree import inspect
 from gossamer.tree.arrays import (
     NONE,
     RESERVE,
-    Ints,
+    Doubles,
     Limit,
     Longs,
     Meta,
@@ -32,16 +32,8 @@ from gossamer.tree.arrays import (
 )
 from gossamer.tree.grow import insert_rows
 from gossamer.tree.node import NodeView
-from gossamer.tree.refine import (
-    SWEPT_AT,
-    add_loose,
-    by_content,
-    in_tree_order,
-    loosened,
-    sort_in,
-    total_utility,
-    uproot,
-)
+from gossamer.tree.pairs import ALL
+from gossamer.tree.refine import Neighbours, in_tree_order, put_together, total_utility
 from gossamer.tree.shrink import remove_documents
 from gossamer.tree.structure import rehash
 
@@ -49,26 +41,17 @@ _CHUNK = 4096
 """Rows for one call into compiled code: between two of them the caller hears of progress and can interrupt."""
 
 
-class _Steps:
-    """How far a long change has come, for whoever wants to hear of it."""
-
-    def __init__(self, progress: Callable[[int, int], None] | None, total: int = 0) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-
-    def expect(self, steps: int) -> None:
-        """There are to be so many, unless that was said before."""
-        self._total = self._total or steps
-
-    def take(self, steps: int) -> None:
-        """So many more are done."""
-        self._done += steps
-        if self._progress is not None:
-            self._progress(self._done, self._total)
+Progress: TypeAlias = Callable[[int, int], None]
 
 
-def _work(leaves: int) -> int:
-    """Steps of growing a tree anew: each leaf sorted in once, and again in each sweep that it is part of."""
-    return leaves + sum(int(share * leaves) for share in SWEPT_AT)
+def _as_share(progress: Progress | None, total: int, part: int = 0, parts: int = 1) -> Callable[[float], None]:
+    """For whoever knows what share of one part is done: says it as steps of all parts."""
+
+    def hear(share: float) -> None:
+        if progress is not None:
+            progress(int((part + share) / parts * total), total)
+
+    return hear
 
 
 class CobwebTree:
@@ -102,6 +85,7 @@ class CobwebTree:
         if not isinstance(acuity, int | float | np.number) or not 1e-60 < acuity < 1e60:
             raise ParameterError(f"acuity must be a positive number (between 1e-60 and 1e60), got {acuity!r}")
         self._t = empty_arrays(int(dim), float(acuity))
+        self._neighbours: Neighbours | None = None
 
     # -- growing and shrinking ---------------------------------------------------------------------
 
@@ -159,86 +143,70 @@ class CobwebTree:
         self,
         passes: int = 1,
         *,
-        seed: int = 0,
-        anew: bool = True,
-        progress: Callable[[int, int], None] | None = None,
+        scale: npt.ArrayLike | None = None,
+        keep: int = 0,
+        progress: Progress | None = None,
     ) -> Refinement:
-        """Sort every document in again, in a seeded order; returns the utility before and after.
+        """Take all documents out and put the tree together anew; returns the utility before and after.
 
-        The first pass takes all documents out at once and grows the tree anew: what comes of it depends on the
-        documents, not on the order in which they came. Each further pass takes them out one by one. With `anew=False`,
-        and where nothing changed since the last time, the first pass does so too: half the work.
+        What comes of it depends on the documents, not on the order in which they came. Each is compared with all
+        others or, where there are more than 131,072, with so many that are near by a first look; each further pass
+        looks in the tree that the last one made. Fewer need no second pass, and get none.
 
-        Documents and leaves keep their ids, other nodes may come and go. `progress` and Ctrl-C work as for
-        `insert_many`: the tree is valid whenever it stops; if that is before it was grown anew, it is as it was. Until
-        then there are two of it in memory, but for the vectors.
+        `scale` weighs the dimensions by which it is decided what belongs together: that which whitening shrank, say, to
+        see documents as they were. `keep` so many neighbours of each leaf for `take_neighbours`.
+
+        Documents and leaves keep their ids, other nodes come and go. `progress` is called as by `insert_many`. After
+        Ctrl-C the tree is what the last whole pass made of it. Meanwhile there are two in memory, but for the vectors.
         """
-        passes = positive(passes, "passes")
+        passes, weights = positive(passes, "passes"), self._weights(scale)
         before = total_utility(self._t)
-        unchanged = self._t.meta[Meta.REFINED] == self._t.meta[Meta.CHANGES]
-        anew = anew and not unchanged
-        leaves = self._leaves()
-        steps = _Steps(progress, passes * len(leaves) + (_work(len(leaves)) - len(leaves) if anew else 0))
-        if anew:
-            self._grow_anew(np.zeros((0, self.dim), np.float32), seed, steps)
-        for number in range(int(anew), passes):
-            self._sort_in(by_content(self._t, leaves, seed, number), steps)
-        if anew or unchanged:
-            self._t.meta[Meta.REFINED] = self._t.meta[Meta.CHANGES]
+        nothing = np.zeros((0, self.dim), np.float32)
+        needed = passes if self._t.meta[Meta.LEAVES] > ALL else 1
+        for number in range(needed):
+            hear = _as_share(progress, self.n_documents, number, needed)
+            self._put_together(nothing, weights, keep, hear, looking_in_tree=number > 0)
         return Refinement(passes, before, total_utility(self._t))
 
-    def grow(self, X: npt.ArrayLike, *, seed: int = 0, progress: Callable[[int, int], None] | None = None) -> Longs:
-        """Insert the rows of X at once, and grow the tree anew; returns their document numbers.
+    def grow(
+        self, X: npt.ArrayLike, *, scale: npt.ArrayLike | None = None, keep: int = 0, progress: Progress | None = None
+    ) -> Longs:
+        """Insert the rows of X at once, and put the tree together anew; returns their document numbers.
 
         The tree is that of `insert_many` and `refine`, in less time: the way to load much into an empty tree. All rows
-        go in or, after an error or Ctrl-C, none.
+        go in or, after an error or Ctrl-C, none. For `scale` and `keep` see `refine`.
         """
-        X = as_vectors(X, self.dim)
+        X, weights = as_vectors(X, self.dim), self._weights(scale)
         first, empty = self.next_document, not self._t.meta[Meta.LEAF_ROWS]
-        self._grow_anew(X, seed, _Steps(progress))
-        with uninterrupted():
-            if empty and len(X):
+        self._put_together(X, weights, keep, _as_share(progress, self.n_documents + len(X)))
+        if empty and len(X):
+            with uninterrupted():
                 self._t = in_tree_order(self._t)
-            self._t.meta[Meta.REFINED] = self._t.meta[Meta.CHANGES]
         return np.arange(first, first + len(X), dtype=np.int64)
 
-    def _leaves(self) -> Ints:
-        t = self._t
-        return t.owner[: t.meta[Meta.LEAF_ROWS]][np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])]
+    def take_neighbours(self) -> Neighbours | None:
+        """What `grow` or `refine` was asked to keep, once, if nothing changed since."""
+        neighbours, self._neighbours = self._neighbours, None
+        fresh = neighbours is not None and neighbours.changes == self._t.meta[Meta.CHANGES]
+        return neighbours if fresh else None
 
-    def _grow_anew(self, X: npt.NDArray[np.float32], seed: int, steps: _Steps) -> None:
+    def _weights(self, scale: npt.ArrayLike | None) -> Doubles:
+        """The scale, checked; without one, every dimension counts as it is."""
+        weights = np.ones(self.dim) if scale is None else np.asarray(scale, np.float64)
+        if weights.shape != (self.dim,) or not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise ParameterError(f"scale must be {self.dim} numbers that are not negative, one a dimension")
+        return weights
+
+    def _put_together(
+        self, X: npt.NDArray[np.float32], weights: Doubles, keep: int, hear: Callable[[float], None],
+        *, looking_in_tree: bool = False,
+    ) -> None:  # fmt: skip
         """Beside the tree that is there, which is what everyone sees until the new one is whole."""
         with uninterrupted():
-            # Here: while some leaves are loose, `bucket` must not be filled anew. The new tree has moments of its own.
-            self._make_room(len(X) + RESERVE, 0)
-        new = CobwebTree.__new__(CobwebTree)
-        new._t = loosened(self._t, len(X))
-        if len(X):
-            rehash(new._t)
-            add_loose(new._t, X)
-            uproot(new._t)
-        order = by_content(new._t, new._leaves(), seed)
-        steps.expect(_work(len(order)))
-        done = 0
-        for share in SWEPT_AT:
-            until = int(share * len(order))
-            new._sort_in(order[done:until], steps, loose=True)
-            done = until
-            new._sort_in(by_content(new._t, order[:done], seed, until), steps)
-        self._t = new._t
-
-    def _sort_in(self, leaves: Ints, steps: _Steps, *, loose: bool = False) -> None:
-        """Take the documents of leaves out, one by one, and sort them in again; where the leaves are loose, sort them
-        in. A few thousand at a time, with more room wherever that is wanting."""
-        documents = self._t.first_document[leaves]
-        for start in range(0, len(documents), _CHUNK):
-            chunk = documents[start : start + _CHUNK]
-            with uninterrupted():
-                done, node = 0, NONE
-                while done < len(chunk):
-                    self._make_room(RESERVE)
-                    done, node = sort_in(self._t, chunk, done, node, loose)
-            steps.take(len(chunk))
+            self._make_room(len(X) + RESERVE, 0)  # here, because the new tree shares the vectors
+        new, neighbours = put_together(self._t, X, weights, keep=keep, looking_in_tree=looking_in_tree, hear=hear)
+        self._t, self._neighbours = new, neighbours if keep else None
+        hear(1.0)
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -47,18 +47,30 @@ class Codes(NamedTuple):
     spread: Floats  # Σ σ², the mean squared distance of a member from the prototype
     wobble: Floats  # 2 Σ σ⁴, the part of its variance that does not depend on the query
     reach: Floats  # how many standard deviations the best of n is below the mean
-    largest: Ints  # the largest internal child, or NONE
     seen: Longs  # value of TreeArrays.changed that an inner row was taken at
     outside: Longs  # one number: leaves that came later and reach well beyond the grid, so that their codes say little
 
 
 def choose_grid(t: TreeArrays) -> tuple[Floats, Doubles]:
-    """A centre and a step for the vectors in the tree: codes reach the largest coordinate there is."""
+    """A centre and a step for the vectors in the tree."""
     alive = np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])
-    vectors = t.vectors[: t.meta[Meta.LEAF_ROWS]][alive]
+    return grid_of(t.vectors[: t.meta[Meta.LEAF_ROWS]][alive])
+
+
+def grid_of(vectors: Floats) -> tuple[Floats, Doubles]:
+    """A centre and a step for some vectors: codes reach the largest coordinate there is."""
     centre = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
     largest = max(float(np.abs(part - centre).max()) for part in np.array_split(vectors, 1 + len(vectors) // 8192))
     return centre, np.array([max(largest, 1e-30) / 127.0])
+
+
+@kernel
+def encode_rows(vectors: Floats, centre: Floats, step: float, out: Bytes) -> None:
+    """Write the codes of vectors that a grid was chosen for."""
+    inverse = np.float32(1.0 / step)
+    for i in range(vectors.shape[0]):
+        for d in range(vectors.shape[1]):
+            out[i, d] = np.int8(np.rint((vectors[i, d] - centre[d]) * inverse))
 
 
 def beyond(t: TreeArrays, codes: Codes) -> Ints:
@@ -75,7 +87,7 @@ def empty_codes(centre: Floats, step: Doubles) -> Codes:
     floats = np.zeros(0, np.float32)
     return Codes(
         centre, step, np.zeros((0, width), np.int8), floats, np.zeros((0, width), np.int8),
-        floats, floats, floats, floats, np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(1, np.int64),
+        floats, floats, floats, floats, np.zeros(0, np.int64), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
@@ -87,7 +99,7 @@ def with_rows(codes: Codes, leaves: int, inners: int) -> Codes:
     for name, rows, nothing in (
         ("leaf", leaves, 0), ("leaf_norm", leaves, np.inf), ("inner", inners, 0), ("inner_norm", inners, 0),
         ("spread", inners, 0), ("wobble", inners, 0), ("reach", inners, 0),
-        ("largest", inners, NONE), ("seen", inners, -1),
+        ("seen", inners, -1),
     ):  # fmt: skip
         old = grown[name]
         if len(old) < rows:
@@ -145,18 +157,6 @@ def encode_inner(t: TreeArrays, codes: Codes, node: int) -> None:
     codes.spread[row] = spread
     codes.wobble[row] = 2.0 * wobble
     codes.reach[row] = _REACH * math.sqrt(2.0 * math.log(t.size[node]))
-    codes.largest[row] = _largest_inner_child(t, node)
-
-
-@subkernel
-def _largest_inner_child(t: TreeArrays, node: int) -> int:
-    largest, size = NONE, 0
-    child = t.first_child[node]
-    while child != NONE:
-        if t.n_children[child] > 0 and t.size[child] > size:
-            largest, size = child, t.size[child]
-        child = t.next_sibling[child]
-    return largest
 
 
 @kernel

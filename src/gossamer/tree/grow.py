@@ -140,7 +140,7 @@ def descend(t: TreeArrays, node: int, x32: Floats, x: Doubles, document: int) ->
                 operator = _SPLIT
 
         if operator == _SPLIT:
-            _split(t, b1)
+            split(t, b1)
             continue
 
         # x belongs below this node now, whatever becomes of it further down.
@@ -289,7 +289,7 @@ def _merge(t: TreeArrays, parent: int, b1: int, b2: int, acuity: float, block: i
 
 
 @subkernel
-def _split(t: TreeArrays, node: int) -> None:
+def split(t: TreeArrays, node: int) -> None:
     """Replace `node` by its children."""
     parent = t.parent[node]
     detach(t, node)

@@ -13,62 +13,71 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from gossamer import CobwebTree
-from gossamer.rank.pairs import nearest_of_all
 from gossamer.simd import ABREAST, FOUR, TILE, distances
-from gossamer.tree.codes import Codes, choose_grid, empty_codes, encode_all, with_rows
+from gossamer.tree import pairs
+from gossamer.tree.codes import Bytes
+from gossamer.tree.pairs import nearest_of_all, nearest_of_some
 
 
-def coded(n: int, dim: int, seed: int) -> Codes:
-    """Codes of n leaves, some of them near each other."""
+def coded(n: int, dim: int, seed: int) -> Bytes:
+    """Codes of n points, some of them near each other."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(max(1, n // 9), dim))[rng.integers(0, max(1, n // 9), n)] + 0.3 * rng.normal(size=(n, dim))
-    tree = CobwebTree(dim)
-    tree.insert_many(X.astype(np.float32))
-    t = tree.arrays
-    codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
-    encode_all(t, codes)
-    return codes
+    centres = rng.integers(-90, 90, (max(1, n // 9), dim))
+    return (centres[rng.integers(0, len(centres), n)] + rng.integers(-30, 30, (n, dim))).astype(np.int8)
 
 
-def all_distances(codes: Codes, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """Between codes, in whole numbers."""
-    X = codes.leaf[rows].astype(np.int64)
-    norms = (X * X).sum(axis=1)
-    return np.asarray((norms[:, None] + norms - 2 * X @ X.T) * float(codes.step[0]) ** 2, np.float64)
+def all_distances(codes: Bytes, others: Bytes) -> npt.NDArray[np.float64]:
+    X, Y = codes.astype(np.int64), others.astype(np.int64)
+    return np.asarray((X * X).sum(axis=1)[:, None] + (Y * Y).sum(axis=1) - 2 * X @ Y.T, np.float64)
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(2, 900), st.integers(1, 70), st.sampled_from([1, 2, 16, 40, 128]), st.integers(0, 1000))
 def test_the_nearest_of_all_are_found(n: int, dim: int, width: int, seed: int) -> None:
     codes = coded(n, dim, seed)
-    rows = np.random.default_rng(seed).permutation(np.flatnonzero(np.isfinite(codes.leaf_norm))).astype(np.int32)
-    found, near = nearest_of_all(codes, rows, width)
-    exact = all_distances(codes, rows)
+    found, near = nearest_of_all(codes, width)
+    exact = all_distances(codes, codes)
     np.fill_diagonal(exact, np.inf)
-    there = min(width, len(rows) - 1)
-    assert np.allclose(near[:, :there], np.sort(exact, axis=1)[:, :there], rtol=1e-5)
+    there = min(width, n - 1)
+    assert np.array_equal(near[:, :there], np.sort(exact, axis=1)[:, :there])
     assert (found[:, there:] == -1).all()
     assert (near[:, there:] == np.inf).all()
-    place = {row: at for at, row in enumerate(rows.tolist())}
     for at, others in enumerate(found[:, :there].tolist()):
         assert len(set(others)) == there, "nobody twice"
-        assert rows[at] not in others
-        assert np.allclose(exact[at, [place[other] for other in others]], near[at, :there], rtol=1e-5)
+        assert at not in others
+        assert np.array_equal(exact[at, others], near[at, :there])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 60), st.integers(1, 70), st.integers(0, 1000))
+def test_the_nearest_of_some_is_found(n: int, some: int, dim: int, seed: int) -> None:
+    codes, others = coded(n, dim, seed), coded(some, dim, seed + 1)
+    exact = all_distances(codes, others)
+    best = nearest_of_some(codes, others)
+    assert best.tolist() == exact.argmin(axis=1).tolist()
 
 
 def test_of_many_at_one_distance_the_same_are_kept_each_time() -> None:
     """The result depends on nothing but the codes: here all others are equally far from each."""
-    tree = CobwebTree(600)
-    tree.insert_many(np.eye(600, dtype=np.float32))
-    t = tree.arrays
-    codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
-    encode_all(t, codes)
-    rows = np.arange(600, dtype=np.int32)
-    found, _ = nearest_of_all(codes, rows, 4)
-    again, _ = nearest_of_all(codes, rows, 4)
+    codes = (127 * np.eye(600)).astype(np.int8)
+    found, _ = nearest_of_all(codes, 4)
+    again, _ = nearest_of_all(codes, 4)
     assert np.array_equal(found, again)
     assert (np.sort(found, axis=1) == found).all()
+
+
+def test_of_too_many_those_around_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = coded(3000, 20, 0)
+    monkeypatch.setattr(pairs, "ALL", 1024)
+    shares: list[float] = []
+    found, near = nearest_of_all(codes, 5, shares.append)
+    assert shares == [0.5, 1.0]
+    exact = all_distances(codes, codes)
+    np.fill_diagonal(exact, np.inf)
+    for first in range(0, 3000, 1024):
+        around = slice(first, first + 1024)
+        assert np.array_equal(near[around], np.sort(exact[around, around], axis=1)[:, :5])
+    assert (found // 1024 == np.arange(3000)[:, None] // 1024).all()
 
 
 def few_distances() -> None:

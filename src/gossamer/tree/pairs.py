@@ -1,4 +1,4 @@
-"""The nearest others of every leaf, by comparing each with each.
+"""The nearest others of every leaf, or of whatever has a code, by comparing each with each.
 
 For as many as there are in most collections that takes no longer than to search for them, and it misses none: what a
 search misses is hard to find for queries, too, and needs links most. (With links chosen among all pairs, searches score
@@ -10,20 +10,24 @@ two others, and threads share nothing; and neighbours in the tree meet first, so
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gossamer.jit import kernel, subkernel
-from gossamer.rank.threads import in_threads
 from gossamer.simd import ABREAST, FOUR, TILE, distances, lowest
+from gossamer.threads import in_threads
 from gossamer.tree.arrays import NONE, Floats, Ints, Longs
-from gossamer.tree.codes import Bytes, Codes
+from gossamer.tree.codes import Bytes
 from gossamer.tree.kernels import copy
 
 _BLOCK: Final = 512
 """Leaves a block: the codes of two fit into a core's own cache. (256: a tenth slower; 1,024: the same.)"""
+
+ALL: Final = 131_072
+"""Up to so many are compared each with each; a multiple of the block, and a power of two."""
 
 _ROOM: Final = 128
 """How many more than it is asked for a leaf may note down, before the nearest of them are picked out."""
@@ -37,25 +41,22 @@ _WHICH: Final = (1 << 32) - 1
 _Unsigned: TypeAlias = npt.NDArray[np.uint8]
 
 
-def nearest_of_all(codes: Codes, rows: Ints, width: int) -> tuple[Ints, Floats]:
-    """For each of some leaf rows, the `width` nearest others and their squared distances by codes, nearest first.
+def nearest_of_all(codes: Bytes, width: int, hear: Callable[[float], None] = lambda share: None) -> tuple[Ints, Floats]:
+    """For each row of codes the `width` nearest others, by place, and their squared distances in steps, nearest first.
 
-    Where there are fewer, the rest are NONE, and infinitely far. It is fastest if rows are in the order of the tree.
+    Where there are fewer, the rest are NONE, and infinitely far. It is a little faster if what is near stands together.
+    Where there are more than `ALL`, it has to: each is compared with that many around it. `hear` is told what share is
+    done.
     """
-    blocks, step = -(-len(rows) // _BLOCK), float(codes.step[0])
-    padded = blocks * _BLOCK
-    signed = np.zeros((padded, -(-len(codes.centre) // FOUR) * FOUR), np.int8)
-    signed[: len(rows)] = codes.leaf[rows, : signed.shape[1]]
-    unsigned = (signed.view(np.uint8) + np.uint8(_OFFSET)).astype(np.uint8)  # wraps around
-    abreast = signed.reshape(padded // ABREAST, ABREAST, -1, FOUR).transpose(0, 2, 1, 3).reshape(padded // ABREAST, -1)
-    norms = np.full(padded, np.inf, np.float32)  # of codes, in steps
-    norms[: len(rows)] = np.einsum("ij,ij->i", signed, signed, dtype=np.int64)[: len(rows)]
-    # Products with unsigned rows are larger, by as much for every one of them.
-    raised = norms + (2 * _OFFSET * signed.sum(axis=1, dtype=np.int64)).astype(np.float32)
+    rows = len(codes)
+    unsigned, abreast, norms, raised = _laid_out(codes, _BLOCK)
+    padded = len(norms)
+    blocks = padded // _BLOCK
     notes, noted = np.zeros((padded, width + _ROOM), np.int64), np.zeros(padded, np.int64)
     farthest = np.full(padded, np.inf, np.float32)
     every = np.arange(blocks, dtype=np.int32)
-    for distance in range(1 << (blocks - 1).bit_length()):
+    rounds = min(1 << (blocks - 1).bit_length(), ALL // _BLOCK)
+    for distance in range(rounds):
         others = every ^ distance
         first = every[(every <= others) & (others < blocks)]
 
@@ -63,7 +64,37 @@ def nearest_of_all(codes: Codes, rows: Ints, width: int) -> tuple[Ints, Floats]:
             _meet(unsigned, abreast, norms, raised, first[start:stop], distance, width, notes, noted, farthest)
 
         in_threads(meet, len(first))
-    return _read(notes, noted, rows, width, step)
+        hear((distance + 1) / rounds)
+    return _read(notes[:rows], noted, width)
+
+
+def nearest_of_some(codes: Bytes, some: Bytes) -> Longs:
+    """For each row of codes, which of some others is nearest."""
+    unsigned, _, norms, _ = _laid_out(codes, ABREAST)
+    _, abreast, _, raised = _laid_out(some, ABREAST)
+    best = np.zeros(len(norms), np.int64)
+
+    def choose(first: int, last: int) -> None:
+        part = slice(first * TILE, last * TILE)
+        _choose(unsigned[part], abreast, norms[part], raised, best[part])
+
+    in_threads(choose, len(norms) // TILE)
+    return best[: len(codes)]
+
+
+def _laid_out(codes: Bytes, multiple: int) -> tuple[_Unsigned, Bytes, Floats, Floats]:
+    """What `distances` reads of rows and of empty ones that make up a multiple: unsigned ones, those abreast, and norms
+    for either, which are infinite where a row is empty."""
+    rows, dim = codes.shape
+    signed = np.pad(codes, ((0, -rows % multiple), (0, -dim % FOUR)))
+    unsigned = (signed.view(np.uint8) + np.uint8(_OFFSET)).astype(np.uint8)  # wraps around
+    blocks = len(signed) // ABREAST
+    abreast = signed.reshape(blocks, ABREAST, -1, FOUR).transpose(0, 2, 1, 3).reshape(blocks, -1)
+    norms = np.full(len(signed), np.inf, np.float32)  # of codes, in steps
+    norms[:rows] = np.einsum("ij,ij->i", codes, codes, dtype=np.int64)
+    # Products with unsigned rows are larger, by as much for every one of them.
+    raised = norms + (2 * _OFFSET * signed.sum(axis=1, dtype=np.int64)).astype(np.float32)
+    return unsigned, abreast, norms, raised
 
 
 @kernel
@@ -90,6 +121,26 @@ def _meet(
                             _note(notes, noted, farthest, width, first + i, away[i, j], other + j, desk)
                         if away[i, j] < farthest[other + j] and distance != 0:
                             _note(notes, noted, farthest, width, other + j, away[i, j], first + i, desk)
+
+
+@kernel
+def _choose(unsigned: _Unsigned, abreast: Bytes, norms: Floats, raised: Floats, best: Longs) -> None:
+    """For each row, which of those abreast is nearest."""
+    away, near = np.empty((TILE, ABREAST), np.float32), np.empty(TILE, np.int32)
+    nearest, never = np.empty(TILE, np.float32), np.full(ABREAST, -np.inf, np.float32)
+    for first in range(0, unsigned.shape[0], TILE):
+        a = slice(first, first + TILE)
+        nearest[:] = np.inf
+        for other in range(0, raised.shape[0], ABREAST):
+            b = slice(other, other + ABREAST)
+            distances(unsigned[a], abreast[other // ABREAST], norms[a], nearest, raised[b], never, away, near)
+            for i in range(TILE):
+                bits = near[i]
+                while bits != 0:
+                    j = lowest(bits)
+                    bits &= bits - np.int32(1)
+                    if away[i, j] < nearest[i]:
+                        nearest[i], best[first + i] = away[i, j], other + j
 
 
 @subkernel
@@ -133,9 +184,9 @@ def _smallest_first(numbers: Longs, least: int, most: int, desk: Longs) -> tuple
             return front + n, pivot
 
 
-def _read(notes: Longs, noted: Longs, rows: Ints, width: int, step: float) -> tuple[Ints, Floats]:
+def _read(notes: Longs, noted: Longs, width: int) -> tuple[Ints, Floats]:
     """What was noted down, nearest first."""
-    found, near = np.empty((len(rows), width), np.int32), np.empty((len(rows), width), np.float32)
+    found, near = np.empty((len(notes), width), np.int32), np.empty((len(notes), width), np.float32)
     nobody = np.iinfo(np.int64).max
 
     def read(first: int, last: int) -> None:
@@ -144,8 +195,8 @@ def _read(notes: Longs, noted: Longs, rows: Ints, width: int, step: float) -> tu
         pages.partition(width - 1, axis=1)
         pages = pages[:, :width]
         pages.sort(axis=1)
-        found[first:last] = np.where(pages == nobody, NONE, rows[np.where(pages == nobody, 0, pages & _WHICH)])
-        near[first:last] = np.where(pages == nobody, np.inf, (pages >> 32) * step * step)
+        found[first:last] = np.where(pages == nobody, NONE, pages & _WHICH)
+        near[first:last] = np.where(pages == nobody, np.inf, pages >> 32)
 
-    in_threads(read, len(rows))
+    in_threads(read, len(notes))
     return found, near

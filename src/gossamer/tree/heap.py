@@ -1,0 +1,38 @@
+"""A heap of numbered things, the smallest key on top: two arrays and how many are in use."""
+
+from __future__ import annotations
+
+from gossamer.jit import subkernel
+from gossamer.tree.arrays import Floats, Ints
+
+
+@subkernel
+def push(keys: Floats, things: Ints, size: int, key: float, thing: int) -> int:
+    """Put one in; returns how many there are then."""
+    at = size
+    while at > 0 and keys[(at - 1) >> 1] > key:
+        above = (at - 1) >> 1
+        keys[at], things[at] = keys[above], things[above]
+        at = above
+    keys[at], things[at] = key, thing
+    return size + 1
+
+
+@subkernel
+def pop(keys: Floats, things: Ints, size: int) -> int:
+    """Take the top out: the last takes its place and sinks. Returns how many are left."""
+    size -= 1
+    key, thing = keys[size], things[size]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[at], things[at] = keys[child], things[child]
+        at = child
+    keys[at], things[at] = key, thing
+    return size

@@ -1,0 +1,321 @@
+"""Uniting from below: a valid tree of the same documents, Ward's where everyone knows everyone, and better groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import linkage
+from sklearn.metrics import normalized_mutual_info_score as nmi
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from gossamer import CobwebTree
+from gossamer.errors import ParameterError
+from gossamer.explain.cuts import best_cut
+from gossamer.tree import cobweb, pairs, unite
+from gossamer.tree.arrays import Meta
+from gossamer.tree.unite import _added_by_pairs, nearest_points, parts_first, united, ward
+
+
+def sorted_by_class(classes: int, each: int, dim: int = 8, seed: int = 0) -> tuple[CobwebTree, list[int]]:
+    """The worst order: all of one class, then all of the next."""
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(rng.normal(size=(classes, dim)) * 1.5, each, axis=0) + rng.normal(size=(classes * each, dim))
+    tree = CobwebTree(dim, acuity=5.0)
+    tree.insert_many(rows)
+    return tree, np.repeat(np.arange(classes), each).tolist()
+
+
+def agreement(tree: CobwebTree, classes: list[int]) -> float:
+    groups = np.zeros(len(classes), np.int64)
+    for group, node in enumerate(best_cut(tree.arrays, len(set(classes)))):
+        groups[tree.documents_below(node)] = group
+    return float(nmi(classes, groups))
+
+
+def silent(share: float) -> None: ...
+
+
+def costs_of(pairs: Iterable[Iterable[int]], X: npt.NDArray[Any]) -> list[float]:
+    """What each union adds to the squared distances within."""
+    sizes, means, costs = [1.0] * len(X), list(X.astype(np.float64)), []
+    for left, right in pairs:
+        n = sizes[left] + sizes[right]
+        costs.append(float(np.square(means[left] - means[right]).sum() * sizes[left] * sizes[right] / n))
+        means.append((sizes[left] * means[left] + sizes[right] * means[right]) / n)
+        sizes.append(n)
+    return costs
+
+
+def wards_costs(X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    return np.asarray(np.sort(np.square(linkage(X.astype(np.float64), "ward")[:, 2]) / 2.0))
+
+
+# -- the tree --------------------------------------------------------------------------------------------
+
+
+def test_groups_agree_better_with_the_classes() -> None:
+    gains = []
+    for seed in range(5):
+        tree, classes = sorted_by_class(6, 100, seed=seed)
+        before = agreement(tree, classes)
+        tree.refine()
+        gains.append(agreement(tree, classes) - before)
+    assert min(gains) > -0.05
+    assert np.mean(gains) > 0.05
+
+
+def test_it_grows_and_shrinks_on() -> None:
+    tree, _ = sorted_by_class(5, 60)
+    tree.refine()
+    tree.insert_many(np.random.default_rng(3).normal(size=(200, 8)))
+    tree.check()
+    tree.remove(range(0, 300, 2))
+    tree.refine(scale=np.linspace(1.0, 2.0, 8))
+    tree.check()
+    assert tree.n_documents == 350
+
+
+def test_what_counts_for_nothing_does_not_count() -> None:
+    """Two classes that differ in the first dimension, and noise in the second that is ten times as large."""
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 2, 400)
+    X = np.stack([4.0 * classes, np.zeros(400)], axis=1) + rng.normal(size=(400, 2)) * [0.5, 40.0]
+    seen, blind = CobwebTree(2), CobwebTree(2)
+    seen.grow(X, scale=[1.0, 0.0])
+    blind.grow(X)
+    assert agreement(seen, classes.tolist()) > 0.9
+    assert agreement(blind, classes.tolist()) < 0.5
+
+
+@pytest.mark.parametrize("scale", [[1.0], [1.0, np.nan, 1.0], [1.0, -1.0, 1.0], [[1.0, 1.0, 1.0]]])
+def test_a_scale_that_makes_no_sense(scale: Any) -> None:
+    tree = CobwebTree(3)
+    with pytest.raises(ParameterError, match="3 numbers"):
+        tree.refine(scale=scale)
+    with pytest.raises(ParameterError, match="3 numbers"):
+        tree.grow(np.zeros((4, 3)), scale=scale)
+    assert tree.n_documents == 0
+
+
+@pytest.mark.parametrize("documents", [0, 1, 2, 3, 10, 29, 40])
+def test_small_trees(documents: int) -> None:
+    tree = CobwebTree(3)
+    tree.insert_many(np.random.default_rng(0).normal(size=(documents, 3)))
+    tree.refine()
+    tree.check()
+    assert tree.n_documents == documents
+    other = CobwebTree(3)
+    other.grow(np.random.default_rng(0).normal(size=(documents, 3)))
+    other.check()
+    assert other.n_nodes == tree.n_nodes
+
+
+def test_equal_documents() -> None:
+    tree = CobwebTree(2)
+    tree.insert_many(np.tile([[1.0, 2.0], [1.0, 2.0], [3.0, 1.0]], (40, 1)))
+    tree.refine()
+    tree.check()
+    assert tree.stats().leaves == 2
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-12, 1.0, 1e12, 5e15])
+def test_vectors_of_any_size(size: float) -> None:
+    """Groups are the same: what is squared on the way must not leave the range of float32."""
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.arange(4), 50)
+    X = rng.normal(size=(4, 6))[classes] * 5.0 + rng.normal(size=(200, 6))
+    tree = CobwebTree(6, acuity=5.0 * min(max(size * size, 1e-59), 1e59))
+    tree.grow((size * X).astype(np.float32))
+    tree.check()
+    assert agreement(tree, classes.tolist()) > 0.95
+
+
+def test_a_level_is_left_out_where_that_clearly_raises_utility() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 5))[rng.integers(0, 30, 1500)] * 2.0 + rng.normal(size=(1500, 5))
+    tree = CobwebTree(5, acuity=5.0)
+    tree.grow(X)
+    t = tree.arrays
+    left_in = 0
+    for node in range(t.meta[Meta.SLOTS]):
+        if t.n_children[node] == 0:
+            continue
+        utility = (t.h[node] - t.s[node] / t.size[node]) / t.n_children[node]
+        child = t.first_child[node]
+        while child != -1:
+            if t.n_children[child] > 0:
+                within = t.s[node] - t.size[child] * t.h[child] + t.s[child]
+                without = (t.h[node] - within / t.size[node]) / (t.n_children[node] - 1 + t.n_children[child])
+                assert without <= 1.2 * utility * (1 + 1e-9)
+                left_in += 1
+            child = t.next_sibling[child]
+    assert left_in > 100
+    assert tree.stats().widest > 2
+
+
+def test_room_is_made_for_more_concepts_than_expected() -> None:
+    tree = CobwebTree(8, acuity=5.0)
+    tree.grow(np.random.default_rng(0).normal(size=(4000, 8)))
+    tree.check()
+    assert tree.n_nodes > 1.7 * 4000
+
+
+# -- more than can be compared each with each --------------------------------------------------------------
+
+
+@pytest.fixture
+def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (pairs, unite, cobweb):
+        monkeypatch.setattr(module, "ALL", 1024)
+
+
+def test_of_too_many_those_near_a_pivot_are_compared(few_at_once: None) -> None:
+    tree, classes = sorted_by_class(12, 400)
+    before = agreement(tree, classes)
+    order = np.random.default_rng(1).permutation(len(classes))
+    again = CobwebTree(8, acuity=5.0)
+    X = np.array([tree.node(tree.leaf(document)).mean for document in range(len(classes))], np.float32)
+    again.grow(X[order])
+    heard: list[tuple[int, int]] = []
+    tree.refine(progress=lambda done, total: heard.append((done, total)))
+    tree.check()
+    assert agreement(tree, classes) > before + 0.05
+    assert tree.n_nodes == again.n_nodes, "the order of arrival does not matter here, either"
+    assert heard[-1] == (4800, 4800)
+
+
+def test_a_second_pass_looks_in_the_tree_of_the_first(few_at_once: None) -> None:
+    once, _ = sorted_by_class(12, 400)
+    twice, _ = sorted_by_class(12, 400)
+    heard: list[int] = []
+    once.refine()
+    done = twice.refine(2, progress=lambda steps, _: heard.append(steps))
+    twice.check()
+    assert done.passes == 2
+    assert heard == sorted(heard)
+    assert heard[-1] == 4800
+    assert twice.to_bundle().arrays["parent"].tolist() != once.to_bundle().arrays["parent"].tolist()
+
+
+# -- neighbours that are kept --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["grow", "refine"])
+def test_neighbours_are_kept_if_asked_for(how: str) -> None:
+    X = np.random.default_rng(0).integers(-127, 128, (700, 12)).astype(np.float32)
+    tree = CobwebTree(12)
+    if how == "grow":
+        tree.grow(X, keep=20)
+    else:
+        tree.insert_many(X)
+        tree.refine(keep=20)
+    kept = tree.take_neighbours()
+    assert kept is not None
+    assert tree.take_neighbours() is None, "once"
+    exact = np.square(X[:, None] - X).sum(axis=2)
+    np.fill_diagonal(exact, np.inf)
+    document = tree.arrays.first_document[kept.leaves]
+    assert sorted(document.tolist()) == list(range(700))
+    assert np.allclose(kept.apart, np.sort(exact, axis=1)[document, :20], rtol=0.05)
+    assert np.allclose(exact[document[:, None], document[kept.places]], kept.apart, rtol=0.05)
+
+
+def test_neighbours_of_another_tree_are_not_given() -> None:
+    tree = CobwebTree(4)
+    tree.grow(np.random.default_rng(0).normal(size=(50, 4)), keep=3)
+    tree.insert([1.0, 2.0, 3.0, 4.0])
+    assert tree.take_neighbours() is None
+    tree.refine()
+    assert tree.take_neighbours() is None, "nobody asked"
+
+
+# -- unions ------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 60), st.integers(1, 5), st.integers(0, 1000))
+def test_who_knows_everyone_unites_as_ward_does(points: int, dim: int, seed: int) -> None:
+    X = np.random.default_rng(seed).normal(size=(points, dim)).astype(np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unite, "NEIGHBOURS", 60)
+        found = nearest_points(X, 60, None, silent)
+        made = united(X.copy(), np.ones(points, np.int64), found)
+    assert sorted(made.ravel().tolist()) == list(range(2 * points - 2))
+    assert np.sort(costs_of(made.tolist(), X)) == pytest.approx(wards_costs(X), rel=1e-4)
+
+
+def test_who_knows_a_few_unites_nearly_as_ward_does() -> None:
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(40, 12))[rng.integers(0, 40, 2500)] * 2.0 + rng.normal(size=(2500, 12))).astype(np.float32)
+    made = united(X.copy(), np.ones(len(X), np.int64), None)
+    assert sorted(made.ravel().tolist()) == list(range(2 * len(X) - 2))
+    ours, theirs = np.sort(costs_of(made.tolist(), X)), wards_costs(X)
+    assert ours.sum() == pytest.approx(theirs.sum()), "whatever is united, all are in the end"
+    assert ours[:-250].sum() == pytest.approx(theirs[:-250].sum(), rel=0.02)
+    assert ours[:-20].sum() == pytest.approx(theirs[:-20].sum(), rel=0.02)
+
+
+def test_tight_clusters_that_know_nobody_else_are_united_all_the_same() -> None:
+    rng = np.random.default_rng(0)
+    X = (100.0 * rng.normal(size=(400, 6))[np.repeat(np.arange(400), 20)] + rng.normal(size=(8000, 6))).astype(
+        np.float32
+    )
+    made = united(X.copy(), np.ones(8000, np.int64), None)
+    assert sorted(made.ravel().tolist()) == list(range(2 * 8000 - 2))
+    sizes = [1] * 8000
+    for left, right in made.tolist():
+        sizes.append(sizes[left] + sizes[right])
+    assert sizes.count(20) >= 400, "each cluster first"
+
+
+def test_parts_come_before_their_union() -> None:
+    made = np.array([[0, 1], [3, 2], [5, 6], [4, 7]], np.int32)
+    assert parts_first(made).tolist() in ([0, 1, 2, 3], [1, 0, 2, 3])
+    assert parts_first(np.zeros((0, 2), np.int32)).tolist() == []
+
+
+# -- Ward's rule ---------------------------------------------------------------------------------------------
+
+
+@given(st.integers(2, 30), st.integers(0, 1000))
+def test_ward_is_wards(points: int, seed: int) -> None:
+    """The same unions, and so the same costs, as scipy's where all weights are one."""
+    X = np.random.default_rng(seed).normal(size=(points, 3))
+    assert np.sort(costs_of(ward(np.ones(points), X), X)) == pytest.approx(wards_costs(X))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ward_of_near_copies_far_from_zero_ends(seed: int) -> None:
+    """Where rounding decides who is nearest, a chain must not go round in circles."""
+    rng = np.random.default_rng(seed)
+    n, dim = int(rng.integers(2, 80)), int(rng.integers(1, 100))
+    pairs = ward(
+        rng.integers(1, 9, n).astype(float), 1e6 * rng.normal(size=(1, dim)) + 1e-3 * rng.normal(size=(n, dim))
+    )
+    assert sorted(place for pair in pairs for place in pair) == list(range(2 * n - 2))
+
+
+@pytest.mark.parametrize(("points", "dim"), [(333, 64), (1000, 286)])
+def test_wards_tree_does_not_depend_on_the_threads_of_blas(points: int, dim: int) -> None:
+    """A log that is replayed elsewhere must give the same tree."""
+    rng = np.random.default_rng(0)
+    sizes, means = rng.integers(1, 99, points).astype(float), rng.normal(size=(points, dim))
+    with threadpool_limits(1):
+        alone = _added_by_pairs(sizes, means)
+    with threadpool_limits(2):
+        assert np.array_equal(alone, _added_by_pairs(sizes, means))
+
+
+def test_a_weight_is_so_many_points() -> None:
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 0.0], [9.0, 1.0]])
+    heavy = ward(np.array([3.0, 1.0, 2.0, 1.0]), X)
+    light = ward(np.ones(7), np.repeat(X, [3, 1, 2, 1], axis=0))
+    assert len(heavy) == 3
+    assert len(light) == 6
+    assert heavy[-1] == (4, 5)  # near ones first, then the two pairs
