@@ -158,7 +158,7 @@ def test_every_method_finds_clear_classes(folder: Path) -> None:
         if name == methods.BERTOPIC:  # it chooses the number of groups itself
             continue
         assert row["NMI"] > (0.9 if "file order" not in name and "before" not in name else 0.4), name
-    for name in (methods.WARD, methods.DEFAULT, methods.REFINED):
+    for name in (methods.WARD, methods.DEFAULT, methods.AS_WHITENED):
         purity_of_tree = rows[name]["dendrogram purity"]
         assert isinstance(purity_of_tree, float)
         assert purity_of_tree > 0.9

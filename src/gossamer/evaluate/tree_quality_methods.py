@@ -105,7 +105,7 @@ def _shuffled(data: Labelled, seed: int) -> Numbers:
 
 
 def _gossamer(data: Labelled, order: Numbers, *, refine: Literal["preset"] | None = "preset", passes: int = 0) -> Found:
-    """The index over the documents in that order, and its best cut; `passes` refine the tree as it sees documents: whitened."""
+    """The index over the documents in that order, and its best cut; `passes` refine the tree as whitened."""
     start = time.perf_counter()
     index = VectorIndex(data.E.shape[1], refine=refine, links=False)
     index.add(data.E[order])
