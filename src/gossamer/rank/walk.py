@@ -216,6 +216,8 @@ def down_the_tree(
     per_dim = 1.0 / dim
     scored, waiting = 0, 0
     while True:
+        if scored >= most:
+            waiting = 0  # there is no leaf yet: straight down to one
         child = t.first_child[node]
         while child != NONE:
             row = t.row[child]
