@@ -27,6 +27,7 @@ from gossamer.errors import (
     StateError,
     UnknownIdError,
 )
+from gossamer.tree.refine import total_utility
 from gossamer.vectors import auto_acuity
 from oracles import ranking
 
@@ -562,3 +563,14 @@ def test_auto_acuity_without_variance_goes_by_size(rows: int) -> None:
     X = np.full((rows, 4), 3.0, np.float32)
     assert auto_acuity(X) == (45.0 if rows else 5.0)
     assert auto_acuity(0.0 * X) == 5.0
+
+
+def test_where_context_counts_the_tree_is_flat() -> None:
+    X = np.random.default_rng(0).normal(size=(2000, 8)).astype(np.float32)
+    indexes = [VectorIndex(8, whitener=None, acuity=5.0, context=context, links=False) for context in (0.0, 0.5)]
+    for index in indexes:
+        index.add(X)
+    deep, flat = (index.tree.stats() for index in indexes)
+    assert flat.nodes < deep.nodes
+    assert indexes[1].refine().utility_after == total_utility(indexes[1].tree.arrays)
+    assert indexes[1].tree.stats().branching == flat.branching

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,11 @@ from gossamer.rank.request import Method, Request, as_context
 from gossamer.rank.selection import Ranked
 from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, VectorExplanation
 from gossamer.spectrum import mean_variance
-from gossamer.tree.arrays import NONE, Doubles
-from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.arrays import NONE
+from gossamer.tree.cobweb import CobwebTree, Progress
 from gossamer.tree.refine import content_order
 from gossamer.tree.structure import one_beside_each
 from gossamer.whitening import Whitening
-
-Progress: TypeAlias = Callable[[int, int], None]
-
 
 _AXES: Final = 5
 _EXTREMES: Final = 3
@@ -45,15 +42,6 @@ def auto_acuity(X: Floats) -> float:
     spread, level = mean_variance(X)
     # One document, or copies of one, have no variance to go by; their own size gives the scale.
     return 5.0 * (spread if spread > 1e-12 * level else level or 1.0)
-
-
-def _scale(whitener: Whitening | None) -> Doubles | None:
-    """By which it is decided what belongs together: that which documents had before whitening.
-
-    The whitened are for search: they change which documents are near each other, and agree less with what people call a
-    topic. The tree finds as many of the nearest either way.
-    """
-    return None if whitener is None else whitener.sizes_before()
 
 
 class VectorIndex:
@@ -155,7 +143,7 @@ class VectorIndex:
         """Put the tree together anew, now that all documents are known; returns the utility before and after."""
         with self._writer(), self._lock.writing():
             try:
-                return self._tree.refine(passes, scale=_scale(self._whitener), progress=progress)
+                return self._tree.refine(passes, **self._shape(self._whitener), progress=progress)
             finally:
                 self._guide.follow(self._tree.arrays)
 
@@ -196,7 +184,7 @@ class VectorIndex:
                 refined = self._should_refine(self._tree.n_documents + len(X))
                 numbers = self._tree.insert_many(X, progress=progress)
                 if refined:
-                    self._tree.refine(scale=_scale(self._whitener))
+                    self._tree.refine(**self._shape(self._whitener))
                     self._refined_for = self._tree.n_documents
                     self._guide.follow(self._tree.arrays)
                 self._guide.take_in(self._tree.arrays, numbers)
@@ -208,6 +196,14 @@ class VectorIndex:
                 self._ids.assign(ids, numbers)
                 if self._raw is not None:
                     self._raw.update(zip(numbers.tolist(), E, strict=True))
+
+    def _shape(self, whitener: Whitening | None) -> dict[str, Any]:
+        """How the tree is put together: by the size that dimensions had before whitening, and flat if context counts.
+
+        Whitening is for search: it changes which documents are near each other, and agrees less with what people call
+        a topic. The tree finds as many of the nearest either way.
+        """
+        return {"scale": None if whitener is None else whitener.sizes_before(), "flat": self._context != 0.0}
 
     def _should_refine(self, size: int) -> bool:
         return self._refine == "auto" and size >= self._enough and size >= 2 * self._refined_for
@@ -262,7 +258,7 @@ class VectorIndex:
         tree, guide = self._new_tree(X), Guide(links=self._links)
         refined = self._should_refine(size)
         if refined:
-            numbers = tree.grow(X, scale=_scale(whitener), keep=guide.wanted(len(X)), progress=progress)
+            numbers = tree.grow(X, **self._shape(whitener), keep=guide.wanted(len(X)), progress=progress)
         else:
             numbers = tree.insert_many(X, progress=progress)
         guide.take_in(tree.arrays, numbers, tree.take_neighbours())

@@ -166,6 +166,17 @@ def test_room_is_made_for_more_concepts_than_expected() -> None:
     assert tree.n_nodes > 1.6 * 4000
 
 
+def test_a_flat_tree_has_fewer_levels() -> None:
+    X = np.random.default_rng(0).normal(size=(3000, 200))
+    deep, flat = (CobwebTree(200, CobwebTree.PAPER_ACUITY) for _ in range(2))
+    deep.grow(X)
+    flat.grow(X, flat=True)
+    flat.check()
+    assert deep.stats().widest <= 12 < flat.stats().widest <= 32
+    assert flat.depth < deep.depth
+    assert flat.n_nodes < deep.n_nodes
+
+
 # -- more than can be compared each with each --------------------------------------------------------------
 
 

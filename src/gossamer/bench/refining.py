@@ -102,7 +102,7 @@ def qualities(data: Data, targets: npt.NDArray[np.int64], orders: int, *, quick:
             tree = auto_tree(X) if acuity is None else CobwebTree(X.shape[1], acuity)
             tree.insert_many(X[order])
             before[name] = _quality(tree, Y, order, targets)
-            tree.refine()
+            tree.refine(flat=True)
             after[name] = _quality(tree, Y, order, targets)
         rows += [before, after]
     return rows

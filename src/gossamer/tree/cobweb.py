@@ -144,6 +144,7 @@ class CobwebTree:
         passes: int = 1,
         *,
         scale: npt.ArrayLike | None = None,
+        flat: bool = False,
         keep: int = 0,
         progress: Progress | None = None,
     ) -> Refinement:
@@ -154,7 +155,9 @@ class CobwebTree:
         looks in the tree that the last one made. Fewer need no second pass, and get none.
 
         `scale` weighs the dimensions by which it is decided what belongs together: that which whitening shrank, say, to
-        see documents as they were. `keep` so many neighbours of each leaf for `take_neighbours`.
+        see documents as they were. A `flat` tree has fewer levels above: rankings that add up what all concepts on the
+        way say are better in one, groups of documents are better in the other. `keep` so many neighbours of each leaf
+        for `take_neighbours`.
 
         Documents and leaves keep their ids, other nodes come and go. `progress` is called as by `insert_many`. After
         Ctrl-C the tree is what the last whole pass made of it. Meanwhile there are two in memory, but for the vectors.
@@ -165,20 +168,26 @@ class CobwebTree:
         needed = passes if self._t.meta[Meta.LEAVES] > ALL else 1
         for number in range(needed):
             hear = _as_share(progress, self.n_documents, number, needed)
-            self._put_together(nothing, weights, keep, hear, looking_in_tree=number > 0)
+            self._put_together(nothing, weights, flat, keep, hear, looking_in_tree=number > 0)
         return Refinement(passes, before, total_utility(self._t))
 
     def grow(
-        self, X: npt.ArrayLike, *, scale: npt.ArrayLike | None = None, keep: int = 0, progress: Progress | None = None
+        self,
+        X: npt.ArrayLike,
+        *,
+        scale: npt.ArrayLike | None = None,
+        flat: bool = False,
+        keep: int = 0,
+        progress: Progress | None = None,
     ) -> Longs:
         """Insert the rows of X at once, and put the tree together anew; returns their document numbers.
 
         The tree is that of `insert_many` and `refine`, in less time: the way to load much into an empty tree. All rows
-        go in or, after an error or Ctrl-C, none. For `scale` and `keep` see `refine`.
+        go in or, after an error or Ctrl-C, none. For the rest see `refine`.
         """
         X, weights = as_vectors(X, self.dim), self._weights(scale)
         first, empty = self.next_document, not self._t.meta[Meta.LEAF_ROWS]
-        self._put_together(X, weights, keep, _as_share(progress, self.n_documents + len(X)))
+        self._put_together(X, weights, flat, keep, _as_share(progress, self.n_documents + len(X)))
         if empty and len(X):
             with uninterrupted():
                 self._t = in_tree_order(self._t)
@@ -198,13 +207,15 @@ class CobwebTree:
         return weights
 
     def _put_together(
-        self, X: npt.NDArray[np.float32], weights: Doubles, keep: int, hear: Callable[[float], None],
+        self, X: npt.NDArray[np.float32], weights: Doubles, flat: bool, keep: int, hear: Callable[[float], None],
         *, looking_in_tree: bool = False,
     ) -> None:  # fmt: skip
         """Beside the tree that is there, which is what everyone sees until the new one is whole."""
         with uninterrupted():
             self._make_room(len(X) + RESERVE, 0)  # here, because the new tree shares the vectors
-        new, neighbours = put_together(self._t, X, weights, keep=keep, looking_in_tree=looking_in_tree, hear=hear)
+        new, neighbours = put_together(
+            self._t, X, weights, flat=flat, keep=keep, looking_in_tree=looking_in_tree, hear=hear
+        )
         self._t, self._neighbours = new, neighbours if keep else None
         hear(1.0)
 

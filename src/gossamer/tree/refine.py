@@ -37,7 +37,7 @@ from gossamer.tree.codes import grid_of
 from gossamer.tree.grow import widen
 from gossamer.tree.kernels import content_hash
 from gossamer.tree.structure import find_leaf, free_inner, hang_document, leaf_rows, new_leaf
-from gossamer.tree.unite import few_of, nearest_points, parts_first, plant, united
+from gossamer.tree.unite import nearest_points, parts_first, plant, united
 
 _INNERS: Final = 0.46
 """Internal nodes a leaf that there is room for: MS MARCO's 0.44, and what the first insertions take. (Too little means
@@ -57,13 +57,14 @@ class Neighbours(NamedTuple):
 
 
 def put_together(
-    t: TreeArrays, X: Floats, weights: Doubles, *, keep: int, looking_in_tree: bool, hear: Callable[[float], None]
-) -> tuple[TreeArrays, Neighbours]:
+    t: TreeArrays, X: Floats, weights: Doubles, *,
+    flat: bool, keep: int, looking_in_tree: bool, hear: Callable[[float], None],
+) -> tuple[TreeArrays, Neighbours]:  # fmt: skip
     """A tree of what is in `t`, which stays as it is, and the rows of X, for which it must have room.
 
     `weights` are those that dimensions have where leaves and concepts are united. Too many leaves to compare each with
     each are compared with those that they are near to; in the tree, if so wished. Of each, `keep` neighbours are
-    returned, or more.
+    returned, or more. `flat` is as in `CobwebTree.refine`.
     """
     new = _loosened(t, len(X))
     _add_loose(new, X)
@@ -75,20 +76,19 @@ def put_together(
         centre, step = grid_of(points)
         points -= centre
         points *= (weights / step).astype(np.float32)  # of a size whose squares float32 can hold, whatever it was
-        new = _hung(new, leaves, united(points, new.size[leaves], nearest))
+        new = _hung(new, leaves, united(points, new.size[leaves], nearest), flat)
     return new, Neighbours(leaves, *nearest, int(new.meta[Meta.CHANGES]))
 
 
-def _hung(t: TreeArrays, leaves: Ints, pairs: Ints) -> TreeArrays:
+def _hung(t: TreeArrays, leaves: Ints, pairs: Ints, flat: bool) -> TreeArrays:
     """`t` with its loose leaves below concepts that are unions."""
     unions = parts_first(pairs)
     nodes = np.concatenate([leaves, np.full(len(pairs), NONE, np.int32)])
     t.meta[Meta.ROOT] = leaves[0]
-    upper = len(leaves) - few_of(len(leaves))
-    done = plant(t, nodes, pairs, unions, 0, upper)
+    done = plant(t, nodes, pairs, unions, 0, flat)
     while done < len(unions):
         t = with_room(t, 0, len(unions) // 8 + RESERVE)
-        done = plant(t, nodes, pairs, unions, done, upper)
+        done = plant(t, nodes, pairs, unions, done, flat)
     return t
 
 

@@ -37,16 +37,16 @@ _MOST: Final = 1500
 _SOUGHT_ANEW: Final = 8
 """When one in so many is left, each seeks its nearest anew."""
 
-_BELOW: Final = -0.03
+_BELOW: Final = -0.02
 """A level is left out where utility rises by more than this share: below zero, because of two trees that are nearly as
-good the smaller one is better. (With 0 a fifth more concepts, memory for them, and 0.002 more recall of the tree
-alone on MS MARCO; with 0.1 half as many again, and no more than that.)"""
+good the smaller one is better. (With 0 a tenth more concepts, memory for them, and 0.001 more recall of the tree alone
+on MS MARCO; with 0.1 half as many again, and no more than that.)"""
 
 _ABOVE: Final = 0.2
 """The same for the last unions, which are what people look at. (With 0.1 dendrogram purity is 0.01 to 0.02 lower; with
 0.3 it is 0.01 higher, and recall 0.005 lower.)"""
 
-_WIDEST: Final = 12
+_WIDEST, _WIDEST_FLAT = 12, 32
 """Children that a concept may get by this."""
 
 _PIVOTS: Final = 1024
@@ -119,6 +119,7 @@ def united(points: Floats, sizes: Longs, nearest: Nearest | None) -> Ints:
     return pairs
 
 
+@kernel
 def few_of(count: int) -> int:
     """How many unions of so many points are compared each with each."""
     return max(1, min(_MOST, int(_SHARE * count)))
@@ -300,13 +301,15 @@ def parts_first(pairs: Ints) -> Ints:
 
 
 @kernel
-def plant(t: TreeArrays, nodes: Ints, pairs: Ints, order: Ints, start: int, upper: int) -> int:
+def plant(t: TreeArrays, nodes: Ints, pairs: Ints, order: Ints, start: int, flat: bool) -> int:
     """Make nodes of order[start:], as far as there is room; returns where it stopped.
 
-    `nodes` are those of the places: leaves, which hang nowhere, and then of the unions that were made. From the number
-    `upper` on, unions are those that were compared each with each.
+    `nodes` are those of the places: leaves, which hang nowhere, and then of the unions that were made. In a `flat` tree
+    as many levels are left out among the last unions as below.
     """
     acuity, block = t.limits[Limit.ACUITY], block_length(t.limits)
+    leaves = pairs.shape[0] + 1
+    last, widest = (leaves, _WIDEST_FLAT) if flat else (leaves - few_of(leaves), _WIDEST)
     for i in range(start, order.shape[0]):
         if t.meta[Meta.SLOTS] == t.size.shape[0] or t.meta[Meta.INNER_ROWS] == t.mean.shape[0]:
             return i
@@ -317,14 +320,15 @@ def plant(t: TreeArrays, nodes: Ints, pairs: Ints, order: Ints, start: int, uppe
         moments_of_children(t, node)
         t.h[node] = log_det(t.m2[t.row[node]], t.size[node], acuity, block)
         t.s[node] = sum_of_children(t, node)
-        _leave_levels_out(t, node, _ABOVE if order[i] >= upper else _BELOW)
-        nodes[pairs.shape[0] + 1 + order[i]] = node
+        _leave_levels_out(t, node, _ABOVE if order[i] >= last else _BELOW, widest)
+        nodes[leaves + order[i]] = node
         t.meta[Meta.ROOT] = node
+        t.meta[Meta.MERGED] += 1
     return order.shape[0]
 
 
 @subkernel
-def _leave_levels_out(t: TreeArrays, node: int, share: float) -> None:
+def _leave_levels_out(t: TreeArrays, node: int, share: float, widest: int) -> None:
     """Put the children of a child in its place, as long as that raises utility by a share."""
     while True:
         best = (1.0 + share) * (t.h[node] - t.s[node] / t.size[node]) / t.n_children[node]
@@ -332,7 +336,7 @@ def _leave_levels_out(t: TreeArrays, node: int, share: float) -> None:
         child = t.first_child[node]
         while child != NONE:
             children = t.n_children[node] - 1 + t.n_children[child]
-            if t.n_children[child] > 0 and children <= _WIDEST:
+            if t.n_children[child] > 0 and children <= widest:
                 within = t.s[node] - t.size[child] * t.h[child] + t.s[child]
                 utility = (t.h[node] - within / t.size[node]) / children
                 if utility > best:
