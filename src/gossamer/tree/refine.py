@@ -36,8 +36,8 @@ from gossamer.tree.arrays import (
 from gossamer.tree.codes import grid_of
 from gossamer.tree.grow import widen
 from gossamer.tree.kernels import content_hash
-from gossamer.tree.structure import find_leaf, free_inner, hang_document, leaf_rows, new_leaf
-from gossamer.tree.unite import nearest_points, parts_first, plant, united
+from gossamer.tree.structure import find_leaf, hang_document, leaf_rows, new_leaf
+from gossamer.tree.unite import limits_of, nearest_points, parts_first, plant, united
 
 _INNERS: Final = 0.46
 """Internal nodes a leaf that there is room for: MS MARCO's 0.44, and what the first insertions take. (Too little means
@@ -85,10 +85,11 @@ def _hung(t: TreeArrays, leaves: Ints, pairs: Ints, flat: bool) -> TreeArrays:
     unions = parts_first(pairs)
     nodes = np.concatenate([leaves, np.full(len(pairs), NONE, np.int32)])
     t.meta[Meta.ROOT] = leaves[0]
-    done = plant(t, nodes, pairs, unions, 0, flat)
+    limits = limits_of(len(leaves), flat=flat)
+    done = plant(t, nodes, pairs, unions, 0, *limits)
     while done < len(unions):
         t = with_room(t, 0, len(unions) // 8 + RESERVE)
-        done = plant(t, nodes, pairs, unions, done, flat)
+        done = plant(t, nodes, pairs, unions, done, *limits)
     return t
 
 
@@ -121,13 +122,16 @@ def _loosened(t: TreeArrays, more: int) -> TreeArrays:
     return loose
 
 
-@kernel
 def _uproot(t: TreeArrays) -> None:
     """Free all internal nodes, the lowest to be used again first; leaves keep their slots, rows and documents."""
-    for node in range(t.meta[Meta.SLOTS] - 1, -1, -1):
-        t.parent[node] = NONE
-        if t.n_children[node] > 0:
-            free_inner(t, node)
+    slots = int(t.meta[Meta.SLOTS])
+    inner = np.flatnonzero(t.n_children[:slots] > 0)
+    t.parent[:slots] = NONE
+    t.size[inner] = t.n_children[inner] = 0
+    if len(inner):
+        t.next_sibling[inner] = np.append(inner[1:], t.meta[Meta.FREE_INNER])
+        t.meta[Meta.FREE_INNER] = inner[0]
+    t.meta[Meta.NODES] -= len(inner)
     t.meta[Meta.ROOT] = NONE
     t.meta[Meta.CHANGES] += 1
 

@@ -119,7 +119,6 @@ def united(points: Floats, sizes: Longs, nearest: Nearest | None) -> Ints:
     return pairs
 
 
-@kernel
 def few_of(count: int) -> int:
     """How many unions of so many points are compared each with each."""
     return max(1, min(_MOST, int(_SHARE * count)))
@@ -137,7 +136,7 @@ def _unite_near(
     """
     count, width = near.shape
     first = pairs.shape[0] + 1  # the place of the first union
-    into = np.arange(count).astype(np.int32)
+    into = np.arange(count)
     marks, mark = np.zeros(count, np.int32), 0
     keys, things, waiting = np.empty(count, np.float32), np.empty(count, np.int32), 0
     costs, met = np.empty(count, np.float32), np.zeros(count)  # with the nearest, and the size it had then
@@ -174,7 +173,7 @@ def _unite_near(
 
 
 @subkernel
-def _gather(known: Ints, into: Ints, marks: Ints, mark: int, mine: int, out: Ints, n: int) -> int:
+def _gather(known: Ints, into: Longs, marks: Ints, mark: int, mine: int, out: Ints, n: int) -> int:
     """Append those that are known to out[:n], as the unions that they are part of now, each once; returns how many."""
     for other in known:
         if other != NONE:
@@ -204,7 +203,8 @@ def _look_at(points: Floats, sizes: Doubles, mine: int, some: Ints, added: Float
             at -= 1
         added[at], out[at] = cost, other
         kept += 1
-    out[kept:] = NONE
+    for at in range(kept, out.shape[0]):
+        out[at] = NONE
     return added[0] if kept > 0 else np.inf
 
 
@@ -300,16 +300,19 @@ def parts_first(pairs: Ints) -> Ints:
     return order
 
 
+def limits_of(leaves: int, *, flat: bool) -> tuple[int, int]:
+    """From which number on unions are the last ones, if that matters; and how many children a concept may get."""
+    return (leaves, _WIDEST_FLAT) if flat else (leaves - few_of(leaves), _WIDEST)
+
+
 @kernel
-def plant(t: TreeArrays, nodes: Ints, pairs: Ints, order: Ints, start: int, flat: bool) -> int:
+def plant(t: TreeArrays, nodes: Ints, pairs: Ints, order: Ints, start: int, last: int, widest: int) -> int:
     """Make nodes of order[start:], as far as there is room; returns where it stopped.
 
-    `nodes` are those of the places: leaves, which hang nowhere, and then of the unions that were made. In a `flat` tree
-    as many levels are left out among the last unions as below.
+    `nodes` are those of the places: leaves, which hang nowhere, and then of the unions that were made. From which
+    number on unions are the `last`, and how many children a concept gets at most, says `limits_of`.
     """
     acuity, block = t.limits[Limit.ACUITY], block_length(t.limits)
-    leaves = pairs.shape[0] + 1
-    last, widest = (leaves, _WIDEST_FLAT) if flat else (leaves - few_of(leaves), _WIDEST)
     for i in range(start, order.shape[0]):
         if t.meta[Meta.SLOTS] == t.size.shape[0] or t.meta[Meta.INNER_ROWS] == t.mean.shape[0]:
             return i
@@ -321,7 +324,7 @@ def plant(t: TreeArrays, nodes: Ints, pairs: Ints, order: Ints, start: int, flat
         t.h[node] = log_det(t.m2[t.row[node]], t.size[node], acuity, block)
         t.s[node] = sum_of_children(t, node)
         _leave_levels_out(t, node, _ABOVE if order[i] >= last else _BELOW, widest)
-        nodes[leaves + order[i]] = node
+        nodes[pairs.shape[0] + 1 + order[i]] = node
         t.meta[Meta.ROOT] = node
         t.meta[Meta.MERGED] += 1
     return order.shape[0]
