@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from gossamer import CobwebTree
 from gossamer.errors import ParameterError
 from gossamer.explain.cuts import best_cut
-from gossamer.tree import cobweb, pairs, unite
+from gossamer.tree import cobweb, unite
 from gossamer.tree.arrays import Meta
-from gossamer.tree.unite import _added_by_pairs, nearest_points, parts_first, united, ward
+from gossamer.tree.unite import _added_by_pairs, in_steps, nearest_points, parts_first, united, ward
 
 
 def sorted_by_class(classes: int, each: int, dim: int = 8, seed: int = 0) -> tuple[CobwebTree, list[int]]:
@@ -124,6 +124,49 @@ def test_equal_documents() -> None:
     assert tree.stats().leaves == 2
 
 
+@pytest.mark.parametrize("far", [0.0, 1e2, 1e4, 1e6, 1e15])
+@pytest.mark.parametrize("documents", [30, 3000])
+def test_a_document_far_from_all_others_does_no_harm(far: float, documents: int) -> None:
+    rng = np.random.default_rng(0)
+    classes = np.arange(documents) % 10
+    X = rng.normal(size=(10, 8))[classes] * 5.0 + rng.normal(size=(documents, 8))
+    tree = CobwebTree(8, acuity=5.0)
+    tree.grow(np.concatenate([X, [[far] + 7 * [0.0]]]))
+    tree.check()
+    groups = np.zeros(documents + 1, np.int64)
+    for group, node in enumerate(best_cut(tree.arrays, 11)):
+        groups[tree.documents_below(node)] = group
+    assert nmi(classes, groups[:-1]) > 0.95
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-30, 1e25, 1e300])
+def test_only_the_proportions_of_a_scale_count(size: float) -> None:
+    X = np.random.default_rng(0).normal(size=(2000, 5)).astype(np.float32)
+    trees = [CobwebTree(5), CobwebTree(5)]
+    trees[0].grow(X, scale=np.array([1.0, 2.0, 4.0, 1.0, 0.0]))
+    trees[1].grow(X, scale=size * np.array([1.0, 2.0, 4.0, 1.0, 0.0]))
+    first, second = (tree.to_bundle().arrays for tree in trees)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("values", [[-1.0, 1.0], [0.0, 1.0, 2.0]])
+def test_of_one_hash_the_order_of_arrival_does_not_matter_either(values: list[float]) -> None:
+    """Where coordinates have few values, many different documents have one hash."""
+    rng = np.random.default_rng(0)
+    X = np.unique(rng.choice(values, (1500, 12)), axis=0)
+    order = rng.permutation(len(X))
+    trees = [CobwebTree(12, acuity=1.0) for _ in range(2)]
+    trees[0].grow(X)
+    trees[1].insert_many(X[order])
+    trees[1].refine()
+    assert len(np.unique(trees[0].arrays.key[: len(X)])) < len(X)
+    concepts = [
+        {frozenset(names[tree.documents_below(node)].tolist()) for d in range(len(X)) for node in tree.path(d)}
+        for tree, names in zip(trees, (np.arange(len(X)), order), strict=True)
+    ]
+    assert concepts[0] == concepts[1]
+
+
 @pytest.mark.parametrize("size", [1e-30, 1e-12, 1.0, 1e12, 5e15])
 def test_vectors_of_any_size(size: float) -> None:
     """Groups are the same: what is squared on the way must not leave the range of float32."""
@@ -182,7 +225,7 @@ def test_a_flat_tree_has_fewer_levels() -> None:
 
 @pytest.fixture
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (pairs, unite, cobweb):
+    for module in (unite, cobweb):
         monkeypatch.setattr(module, "ALL", 1024)
 
 
@@ -199,6 +242,19 @@ def test_of_too_many_those_near_a_pivot_are_compared(few_at_once: None) -> None:
     assert agreement(tree, classes) > before + 0.05
     assert tree.n_nodes == again.n_nodes, "the order of arrival does not matter here, either"
     assert heard[-1] == (4800, 4800)
+
+
+def test_groups_of_too_many_are_of_one_size(few_at_once: None) -> None:
+    X = np.random.default_rng(0).normal(size=(1030, 6)).astype(np.float32)
+    in_steps(X)
+    places, apart = nearest_points(X, 8, None, silent)
+    assert (places >= 0).all()
+    assert (places != np.arange(1030)[:, None]).all()
+    exact = np.square(np.rint(X)[:, None] - np.rint(X)).sum(axis=2)
+    assert np.allclose(apart, np.take_along_axis(exact, places.astype(np.int64), axis=1))
+    np.fill_diagonal(exact, np.inf)
+    nearest = exact.min(axis=1) == apart[:, 0]
+    assert nearest.mean() > 0.6
 
 
 def test_a_second_pass_looks_in_the_tree_of_the_first(few_at_once: None) -> None:
@@ -255,7 +311,9 @@ def test_who_knows_everyone_unites_as_ward_does(points: int, dim: int, seed: int
     X = np.random.default_rng(seed).normal(size=(points, dim)).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(unite, "NEIGHBOURS", 60)
-        found = nearest_points(X, 60, None, silent)
+        scaled = X.copy()
+        in_steps(scaled)
+        found = nearest_points(scaled, 60, None, silent)
         made = united(X.copy(), np.ones(points, np.int64), found)
     assert sorted(made.ravel().tolist()) == list(range(2 * points - 2))
     assert np.sort(costs_of(made.tolist(), X)) == pytest.approx(wards_costs(X), rel=1e-4)

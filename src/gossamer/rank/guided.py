@@ -164,7 +164,7 @@ class Guide:
 
     def _drop(self) -> None:
         """Forget everything."""
-        self._g = None
+        self._g = self._neighbours = None
         self._reset_dials()
 
     def _reset_dials(self) -> None:

@@ -36,7 +36,7 @@ class Meta(IntEnum):
     LEAVES = 7  # leaves alive
     DOCUMENTS = 8  # documents alive
     NEXT_DOCUMENT = 9  # the number the next document gets; never used again
-    CHANGES = 10  # counts every insertion and removal, and every time the tree is put together anew
+    CHANGES = 10  # counts every insertion and removal, and once what a tree put together anew took in
     INSERTED = 11  # operators applied so far: into the best child,
     CREATED = 12  # a new child,
     MERGED = 13  # two children merged,

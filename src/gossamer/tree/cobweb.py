@@ -32,10 +32,10 @@ from gossamer.tree.arrays import (
 )
 from gossamer.tree.grow import insert_rows
 from gossamer.tree.node import NodeView
-from gossamer.tree.pairs import ALL
 from gossamer.tree.refine import Neighbours, in_tree_order, put_together, total_utility
 from gossamer.tree.shrink import remove_documents
 from gossamer.tree.structure import rehash
+from gossamer.tree.unite import ALL
 
 _CHUNK = 4096
 """Rows for one call into compiled code: between two of them the caller hears of progress and can interrupt."""
@@ -151,8 +151,8 @@ class CobwebTree:
         """Take all documents out and put the tree together anew; returns the utility before and after.
 
         What comes of it depends on the documents, not on the order in which they came. Each is compared with all
-        others or, where there are more than 131,072, with so many that are near by a first look; each further pass
-        looks in the tree that the last one made. Fewer need no second pass, and get none.
+        others or, where there are more than 131,072, with so many at most that are near by a first look; each further
+        pass looks in the tree that the last one made. Fewer need no second pass, and get none.
 
         `scale` weighs the dimensions by which it is decided what belongs together: that which whitening shrank, say, to
         see documents as they were. A `flat` tree has fewer levels above: rankings that add up what all concepts on the
@@ -160,7 +160,8 @@ class CobwebTree:
         for `take_neighbours`.
 
         Documents and leaves keep their ids, other nodes come and go. `progress` is called as by `insert_many`. After
-        Ctrl-C the tree is what the last whole pass made of it. Meanwhile there are two in memory, but for the vectors.
+        Ctrl-C the tree is what the last whole pass made of it. Meanwhile a second tree is in memory, the vectors twice
+        more, and a kilobyte for each leaf.
         """
         passes, weights = positive(passes, "passes"), self._weights(scale)
         before = total_utility(self._t)
@@ -169,7 +170,7 @@ class CobwebTree:
         for number in range(needed):
             hear = _as_share(progress, self.n_documents, number, needed)
             self._put_together(nothing, weights, flat, keep, hear, looking_in_tree=number > 0)
-        return Refinement(passes, before, total_utility(self._t))
+        return Refinement(needed, before, total_utility(self._t))
 
     def grow(
         self,
@@ -186,11 +187,8 @@ class CobwebTree:
         go in or, after an error or Ctrl-C, none. For the rest see `refine`.
         """
         X, weights = as_vectors(X, self.dim), self._weights(scale)
-        first, empty = self.next_document, not self._t.meta[Meta.LEAF_ROWS]
+        first = self.next_document
         self._put_together(X, weights, flat, keep, _as_share(progress, self.n_documents + len(X)))
-        if empty and len(X):
-            with uninterrupted():
-                self._t = in_tree_order(self._t)
         return np.arange(first, first + len(X), dtype=np.int64)
 
     def take_neighbours(self) -> Neighbours | None:
@@ -216,8 +214,10 @@ class CobwebTree:
         new, neighbours = put_together(
             self._t, X, weights, flat=flat, keep=keep, looking_in_tree=looking_in_tree, hear=hear
         )
-        self._t, self._neighbours = new, neighbours if keep else None
+        if len(X) and not self._t.meta[Meta.LEAF_ROWS]:
+            new = in_tree_order(new)
         hear(1.0)
+        self._t, self._neighbours = new, neighbours if keep else None
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -52,25 +52,20 @@ class Codes(NamedTuple):
 
 
 def choose_grid(t: TreeArrays) -> tuple[Floats, Doubles]:
-    """A centre and a step for the vectors in the tree."""
+    """A centre and a step for the vectors in the tree: codes reach the largest coordinate there is."""
     alive = np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])
-    return grid_of(t.vectors[: t.meta[Meta.LEAF_ROWS]][alive])
-
-
-def grid_of(vectors: Floats) -> tuple[Floats, Doubles]:
-    """A centre and a step for some vectors: codes reach the largest coordinate there is."""
+    vectors = t.vectors[: t.meta[Meta.LEAF_ROWS]][alive]
     centre = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
     largest = max(float(np.abs(part - centre).max()) for part in np.array_split(vectors, 1 + len(vectors) // 8192))
     return centre, np.array([max(largest, 1e-30) / 127.0])
 
 
 @kernel
-def encode_rows(vectors: Floats, centre: Floats, step: float, out: Bytes) -> None:
-    """Write the codes of vectors that a grid was chosen for."""
-    inverse = np.float32(1.0 / step)
+def encode_rows(vectors: Floats, out: Bytes) -> None:
+    """Write the codes of vectors whose coordinates are in steps from the centre."""
     for i in range(vectors.shape[0]):
         for d in range(vectors.shape[1]):
-            out[i, d] = np.int8(np.rint((vectors[i, d] - centre[d]) * inverse))
+            out[i, d] = np.int8(min(np.float32(127.0), max(np.float32(-127.0), np.rint(vectors[i, d]))))
 
 
 def beyond(t: TreeArrays, codes: Codes) -> Ints:

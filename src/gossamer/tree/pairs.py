@@ -26,9 +26,6 @@ from gossamer.tree.kernels import copy
 _BLOCK: Final = 512
 """Leaves a block: the codes of two fit into a core's own cache. (256: a tenth slower; 1,024: the same.)"""
 
-ALL: Final = 131_072
-"""Up to so many are compared each with each; a multiple of the block, and a power of two."""
-
 _ROOM: Final = 128
 """How many more than it is asked for a leaf may note down, before the nearest of them are picked out."""
 
@@ -45,8 +42,7 @@ def nearest_of_all(codes: Bytes, width: int, hear: Callable[[float], None] = lam
     """For each row of codes the `width` nearest others, by place, and their squared distances in steps, nearest first.
 
     Where there are fewer, the rest are NONE, and infinitely far. It is a little faster if what is near stands together.
-    Where there are more than `ALL`, it has to: each is compared with that many around it. `hear` is told what share is
-    done.
+    `hear` is told what share is done.
     """
     rows = len(codes)
     unsigned, abreast, norms, raised = _laid_out(codes, _BLOCK)
@@ -55,7 +51,7 @@ def nearest_of_all(codes: Bytes, width: int, hear: Callable[[float], None] = lam
     notes, noted = np.zeros((padded, width + _ROOM), np.int64), np.zeros(padded, np.int64)
     farthest = np.full(padded, np.inf, np.float32)
     every = np.arange(blocks, dtype=np.int32)
-    rounds = min(1 << (blocks - 1).bit_length(), ALL // _BLOCK)
+    rounds = 1 << (blocks - 1).bit_length()
     for distance in range(rounds):
         others = every ^ distance
         first = every[(every <= others) & (others < blocks)]

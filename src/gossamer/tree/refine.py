@@ -33,11 +33,10 @@ from gossamer.tree.arrays import (
     TreeArrays,
     with_room,
 )
-from gossamer.tree.codes import grid_of
 from gossamer.tree.grow import widen
 from gossamer.tree.kernels import content_hash
 from gossamer.tree.structure import find_leaf, hang_document, leaf_rows, new_leaf
-from gossamer.tree.unite import limits_of, nearest_points, parts_first, plant, united
+from gossamer.tree.unite import in_steps, limits_of, nearest_points, parts_first, plant, united
 
 _INNERS: Final = 0.46
 """Internal nodes a leaf that there is room for: MS MARCO's 0.44, and what the first insertions take. (Too little means
@@ -71,13 +70,13 @@ def put_together(
     leaves = _by_content(new, leaves_of(new))
     points = new.vectors[new.row[leaves]]
     order = np.argsort(_places_in_tree(t)[new.row[leaves]]) if looking_in_tree else None
+    step = in_steps(points) if len(points) else 1.0
     nearest = nearest_points(points, keep, order, lambda share: hear(_COMPARING * share))
     if len(leaves):
-        centre, step = grid_of(points)
-        points -= centre
-        points *= (weights / step).astype(np.float32)  # of a size whose squares float32 can hold, whatever it was
+        points *= (weights / max(float(weights.max()), 1e-300)).astype(np.float32)
         new = _hung(new, leaves, united(points, new.size[leaves], nearest), flat)
-    return new, Neighbours(leaves, *nearest, int(new.meta[Meta.CHANGES]))
+    factor = max(np.float32(step * step), np.finfo(np.float32).tiny)
+    return new, Neighbours(leaves, nearest.places, nearest.apart * factor, int(new.meta[Meta.CHANGES]))
 
 
 def _hung(t: TreeArrays, leaves: Ints, pairs: Ints, flat: bool) -> TreeArrays:
@@ -150,14 +149,28 @@ def _add_loose(t: TreeArrays, X: Floats) -> None:
 
 def _by_content(t: TreeArrays, leaves: Ints) -> Ints:
     """Leaves in an order that depends on what they hold, but looks random."""
-    return leaves[np.argsort(t.key[t.row[leaves]], kind="stable")]
+    rows = t.row[leaves]
+    return leaves[_content_order(t.key[rows], lambda some: t.vectors[rows[some]])]
 
 
 def content_order(X: Floats) -> Longs:
     """The rows of X in an order that depends on what they hold, but looks random."""
     keys = np.empty(len(X), np.int64)
     _hash_rows(X, keys)
-    return np.argsort(keys, kind="stable")
+    return _content_order(keys, lambda some: X[some])
+
+
+def _content_order(keys: Longs, vectors: Callable[[Longs], Floats]) -> Longs:
+    """By hash, and those of one hash (where coordinates have few values, many have) by their bytes."""
+    order = np.argsort(keys, kind="stable")
+    same = np.diff(keys[order]) == 0
+    if same.any():
+        alike = np.append(same, False) | np.append(False, same)
+        some = order[alike]
+        rows = np.ascontiguousarray(vectors(some))
+        by_bytes = np.argsort(np.argsort(rows.view(f"V{rows.strides[0]}")[:, 0], kind="stable"))
+        order[alike] = some[np.lexsort((by_bytes, keys[some]))]
+    return order
 
 
 @kernel

@@ -20,11 +20,11 @@ import numpy.typing as npt
 from gossamer.jit import kernel, subkernel
 from gossamer.threads import in_threads
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Limit, Longs, Meta, TreeArrays
-from gossamer.tree.codes import Bytes, encode_rows, grid_of
+from gossamer.tree.codes import Bytes, encode_rows
 from gossamer.tree.grow import moments_of_children, split, sum_of_children
 from gossamer.tree.heap import pop, push
 from gossamer.tree.kernels import block_length, log_det
-from gossamer.tree.pairs import ALL, nearest_of_all, nearest_of_some
+from gossamer.tree.pairs import nearest_of_all, nearest_of_some
 from gossamer.tree.structure import attach, new_inner
 
 NEIGHBOURS: Final = 8
@@ -52,6 +52,19 @@ _WIDEST, _WIDEST_FLAT = 12, 32
 _PIVOTS: Final = 1024
 """Points by which the others are put in order, where there are too many to compare each with each."""
 
+ALL: Final = 131_072
+"""Up to so many points are compared each with each."""
+
+_SAMPLE: Final = 4096
+_PART: Final = 4096
+"""Points by which the middle and the step are chosen, and points at a time that fit into the cache."""
+
+_FAR: Final = 4.0
+"""What is farther from the middle than so many times the median is cut off in codes."""
+
+_FARTHEST: Final = 1e5
+"""Steps."""
+
 _EXACT_BITS: Final = 53
 """Of whole numbers in float64."""
 
@@ -60,29 +73,50 @@ class Nearest(NamedTuple):
     """Of some points, the nearest others of each."""
 
     places: Ints  # nearest first; NONE where there are no more
-    apart: Floats  # squared distances, by codes
+    apart: Floats  # squared distances in steps, by codes
+
+
+def in_steps(points: Floats) -> float:
+    """Write points in steps from their middle, of which most have at most 127 in any dimension.
+
+    By medians, of the first few thousand: points far from all others change neither. Those are moved nearer, to where
+    they are still far: the range of numbers is for the others. Returns how long a step is.
+    """
+    some = points[:_SAMPLE]
+    centre = np.median(some, axis=0)
+    reach = np.abs(some - centre).max(axis=1)
+    farthest, usual = float(reach.max()), _FAR * float(np.median(reach))
+    step = max((min(farthest, usual) or farthest) / 127.0, 1e-30)
+    for first in range(0, len(points), _PART):
+        part = points[first : first + _PART]
+        part -= centre
+        np.clip(part * np.float64(1.0 / step), -_FARTHEST, _FARTHEST, out=part, casting="same_kind")
+    return step
 
 
 def nearest_points(points: Floats, width: int, order: Longs | None, hear: Callable[[float], None]) -> Nearest:
-    """The `width` nearest others of each point, and at least as many as uniting needs.
+    """The `width` nearest others of each point, which are in steps; or more, if uniting needs them.
 
-    Where there are too many to compare each with each, those are compared that stand near each other in an `order`; if
-    None is given, in one of their own. `hear` is told what share is done.
+    Too many to compare each with each are compared in groups: of those that stand together in an `order`; if None is
+    given, in one of their own. `hear` is told what share is done.
     """
     width = max(0, min(max(width, NEIGHBOURS), len(points) - 1))
+    places = np.full((len(points), width), NONE, np.int32)
+    apart = np.full((len(points), width), np.inf, np.float32)
     if width == 0:
-        return Nearest(np.zeros((len(points), 0), np.int32), np.zeros((len(points), 0), np.float32))
-    centre, step = grid_of(points)
+        return Nearest(places, apart)
     codes = np.empty(points.shape, np.int8)
-    in_threads(lambda first, last: encode_rows(points[first:last], centre, step[0], codes[first:last]), len(points))
+    in_threads(lambda first, last: encode_rows(points[first:last], codes[first:last]), len(points))
     if len(points) <= ALL:
-        places, apart = nearest_of_all(codes, width, hear)
-    else:
-        order = _order_by_pivots(codes) if order is None else order
-        found, steps = nearest_of_all(codes[order], width, hear)
-        places, apart = np.empty_like(found), np.empty_like(steps)
-        places[order], apart[order] = np.where(found == NONE, NONE, order[found]), steps
-    apart *= np.float32(step[0] * step[0])
+        return Nearest(*nearest_of_all(codes, width, hear))
+    groups = np.array_split(_order_by_pivots(codes) if order is None else order, -(-len(points) // ALL))
+    for number, group in enumerate(groups):
+
+        def hear_part(share: float, number: int = number) -> None:
+            hear((number + share) / len(groups))
+
+        found, apart[group] = nearest_of_all(codes[group], width, hear_part)
+        places[group] = group[found]
     return Nearest(places, apart)
 
 
@@ -99,7 +133,7 @@ def _order_by_pivots(codes: Bytes) -> Longs:
 def united(points: Floats, sizes: Longs, nearest: Nearest | None) -> Ints:
     """The binary tree over points with a size: the pair united at each step, by place; a union takes the next place.
 
-    `points` are overwritten.
+    `nearest` are those of the points, if they are known. `points` are overwritten.
     """
     count = len(points)
     pairs = np.empty((count - 1, 2), np.int32)
@@ -107,10 +141,12 @@ def united(points: Floats, sizes: Longs, nearest: Nearest | None) -> Ints:
     made, few = 0, few_of(count)
     while len(points) > few:
         if nearest is None:
+            in_steps(points)
             nearest = nearest_points(points, NEIGHBOURS, None, lambda share: None)
         known = np.ascontiguousarray(nearest.places[:, :NEIGHBOURS])
         left = np.ones(len(points), np.bool_)
         made = _unite_near(points, size, known, max(few, len(points) // _SOUGHT_ANEW), names, left, pairs, made)
+        assert not left.all(), "each knows another, so that two are united"
         points, size, names, nearest = points[left], size[left], names[left], None
     for one, other in ward(size, points.astype(np.float64)):
         pairs[made] = [names[one], names[other]]
