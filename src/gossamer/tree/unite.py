@@ -34,17 +34,19 @@ _SHARE: Final = 0.1
 _MOST: Final = 1500
 """When so few unions are left, by the number of leaves and at most, each is compared with each."""
 
-_SOUGHT_ANEW: Final = 8
+_SOUGHT_ANEW: Final = 3
 """When one in so many is left, each seeks its nearest anew."""
 
-_BELOW: Final = -0.02
-"""A level is left out where utility rises by more than this share: below zero, because of two trees that are nearly as
-good the smaller one is better. (With 0 a tenth more concepts, memory for them, and 0.001 more recall of the tree alone
-on MS MARCO; with 0.1 half as many again, and no more than that.)"""
+_BELOW: Final = 0.02
+"""A level is left out where utility rises by more than this share. (With −0.02, of two trees nearly as good the smaller:
+a sixth fewer concepts and memory for them, and the same recall.)"""
 
 _ABOVE: Final = 0.2
 """The same for the last unions, which are what people look at. (With 0.1 dendrogram purity is 0.01 to 0.02 lower; with
 0.3 it is 0.01 higher, and recall 0.005 lower.)"""
+
+_FLAT: Final = -0.02
+"""The same for all unions of a flat tree."""
 
 _WIDEST, _WIDEST_FLAT = 12, 32
 """Children that a concept may get by this."""
@@ -336,17 +338,21 @@ def parts_first(pairs: Ints) -> Ints:
     return order
 
 
-def limits_of(leaves: int, *, flat: bool) -> tuple[int, int]:
-    """From which number on unions are the last ones, if that matters; and how many children a concept may get."""
-    return (leaves, _WIDEST_FLAT) if flat else (leaves - few_of(leaves), _WIDEST)
+def limits_of(leaves: int, *, flat: bool) -> tuple[int, float, float, int]:
+    """From which number on unions are the last; the share by which leaving a level out must raise utility before, and
+    from there on; and how many children a concept may get."""
+    few = few_of(leaves)
+    return (leaves - few, _FLAT, _FLAT, _WIDEST_FLAT) if flat else (leaves - few, _BELOW, _ABOVE, _WIDEST)
 
 
 @kernel
-def plant(t: TreeArrays, nodes: Ints, pairs: Ints, order: Ints, start: int, last: int, widest: int) -> int:
+def plant(
+    t: TreeArrays, nodes: Ints, pairs: Ints, order: Ints, start: int, last: int, below: float, above: float, widest: int
+) -> int:
     """Make nodes of order[start:], as far as there is room; returns where it stopped.
 
-    `nodes` are those of the places: leaves, which hang nowhere, and then of the unions that were made. From which
-    number on unions are the `last`, and how many children a concept gets at most, says `limits_of`.
+    `nodes` are those of the places: leaves, which hang nowhere, and then of the unions that were made. For the rest
+    see `limits_of`.
     """
     acuity, block = t.limits[Limit.ACUITY], block_length(t.limits)
     for i in range(start, order.shape[0]):
@@ -359,7 +365,7 @@ def plant(t: TreeArrays, nodes: Ints, pairs: Ints, order: Ints, start: int, last
         moments_of_children(t, node)
         t.h[node] = log_det(t.m2[t.row[node]], t.size[node], acuity, block)
         t.s[node] = sum_of_children(t, node)
-        _leave_levels_out(t, node, _ABOVE if order[i] >= last else _BELOW, widest)
+        _leave_levels_out(t, node, above if order[i] >= last else below, widest)
         nodes[pairs.shape[0] + 1 + order[i]] = node
         t.meta[Meta.ROOT] = node
         t.meta[Meta.MERGED] += 1
