@@ -38,8 +38,8 @@ _SOUGHT_ANEW: Final = 3
 """When one in so many is left, each seeks its nearest anew."""
 
 _BELOW: Final = 0.02
-"""A level is left out where utility rises by more than this share. (With −0.02, of two trees nearly as good the smaller:
-a sixth fewer concepts and memory for them, and the same recall.)"""
+"""A level is left out where utility rises by more than this share. (With −0.02, of two trees nearly as good the
+smaller: a sixth fewer concepts and memory for them, and the same recall.)"""
 
 _ABOVE: Final = 0.2
 """The same for the last unions, which are what people look at. (With 0.1 dendrogram purity is 0.01 to 0.02 lower; with
