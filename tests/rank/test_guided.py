@@ -749,7 +749,8 @@ def test_refining_raises_utility_and_keeps_ids() -> None:
     assert {document: tree.leaf(document) for document in leaves} == leaves
     again = tree.refine(passes=2)
     assert again.passes == 1, "two are of no use"
-    assert again.utility_after == again.utility_before == done.utility_after, "nothing is left to be mended"
+    # Nothing is left to be mended; slots may be others, so that the sum is added in another order.
+    assert again.utility_after == pytest.approx(done.utility_after, rel=1e-12)
     tree.check()
 
 
