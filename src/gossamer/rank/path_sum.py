@@ -19,9 +19,10 @@ import numpy.typing as npt
 from gossamer.jit import kernel
 from gossamer.rank.density import path_score
 from gossamer.rank.listed import rank_listed
-from gossamer.rank.selection import EVERYTHING, Ranked, fill, nothing, replace_worst
+from gossamer.rank.selection import EVERYTHING, Ranked, fill, nothing
 from gossamer.threads import in_threads
 from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Limit, Longs, Meta, TreeArrays
+from gossamer.tree.heap import sink
 from gossamer.tree.structure import parents_first
 
 Aggregate = Literal["sum", "mean"]
@@ -275,7 +276,7 @@ def _select(
             continue
         for j in range(queries):
             if line[j] > floor[j]:
-                replace_worst(scores[first + j], leaves[first + j], line[j], leaf)
+                sink(scores[first + j], leaves[first + j], scores.shape[1], line[j], leaf)  # in place of the worst
                 floor[j] = scores[first + j, 0]
 
 

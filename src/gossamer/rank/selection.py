@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.jit import subkernel
-from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, TreeArrays
+from gossamer.tree.arrays import NONE, Doubles, Ints, Longs, TreeArrays
 
 Flags: TypeAlias = npt.NDArray[np.uint8]
 
@@ -31,26 +31,6 @@ class Ranked(NamedTuple):
 def nothing(queries: int, k: int) -> Ranked:
     """A ranking still to be filled in."""
     return Ranked(np.full((queries, k), NONE, np.int64), np.full((queries, k), np.nan), np.zeros(queries, np.int64))
-
-
-@subkernel
-def replace_worst(scores: Floats, items: Ints, score: float, item: int) -> None:
-    """Let an item take the place of the worst in a heap of the best (the worst is on top)."""
-    size = scores.shape[0]
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and scores[child + 1] < scores[child]:
-            child += 1
-        if scores[child] >= score:
-            break
-        scores[at] = scores[child]
-        items[at] = items[child]
-        at = child
-    scores[at] = score
-    items[at] = item
 
 
 @subkernel

@@ -1,4 +1,7 @@
-"""A heap of numbered things, the smallest key on top: two arrays and how many are in use."""
+"""A heap of numbered things, the smallest key on top: two arrays and how many are in use.
+
+Of equal keys none comes first by rule; where one has to, `rank.best_first` has a heap of its own.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,15 @@ def push(keys: Floats, things: Ints, size: int, key: float, thing: int) -> int:
 
 @subkernel
 def pop(keys: Floats, things: Ints, size: int) -> int:
-    """Take the top out: the last takes its place and sinks. Returns how many are left."""
+    """Take the top out: the last takes its place. Returns how many are left."""
     size -= 1
-    key, thing = keys[size], things[size]
+    sink(keys, things, size, keys[size], things[size])
+    return size
+
+
+@subkernel
+def sink(keys: Floats, things: Ints, size: int, key: float, thing: int) -> None:
+    """Let one take the place of the top, and go down to where it belongs."""
     at = 0
     while True:
         child = 2 * at + 1
@@ -35,4 +44,3 @@ def pop(keys: Floats, things: Ints, size: int) -> int:
         keys[at], things[at] = keys[child], things[child]
         at = child
     keys[at], things[at] = key, thing
-    return size

@@ -103,15 +103,14 @@ def nearest_points(points: Floats, width: int, order: Longs | None, hear: Callab
     given, in one of their own. `hear` is told what share is done.
     """
     width = max(0, min(max(width, NEIGHBOURS), len(points) - 1))
-    places = np.full((len(points), width), NONE, np.int32)
-    apart = np.full((len(points), width), np.inf, np.float32)
     if width == 0:
-        return Nearest(places, apart)
+        return Nearest(np.empty((len(points), 0), np.int32), np.empty((len(points), 0), np.float32))
     codes = np.empty(points.shape, np.int8)
     in_threads(lambda first, last: encode_rows(points[first:last], codes[first:last]), len(points))
     if len(points) <= ALL:
         return Nearest(*nearest_of_all(codes, width, hear))
     groups = np.array_split(_order_by_pivots(codes) if order is None else order, -(-len(points) // ALL))
+    places, apart = np.empty((len(points), width), np.int32), np.empty((len(points), width), np.float32)
     for number, group in enumerate(groups):
 
         def hear_part(share: float, number: int = number) -> None:
@@ -230,7 +229,7 @@ def _look_at(points: Floats, sizes: Doubles, mine: int, some: Ints, added: Float
     """Write those of `some` whose union with `mine` would add least, that first; returns what it adds."""
     kept = 0
     for other in some:
-        cost = _added(points[mine], points[other]) * (sizes[mine] * sizes[other] / (sizes[mine] + sizes[other]))
+        cost = _apart(points[mine], points[other]) * (sizes[mine] * sizes[other] / (sizes[mine] + sizes[other]))
         if kept == out.shape[0]:
             if cost >= added[kept - 1]:
                 continue
@@ -247,7 +246,8 @@ def _look_at(points: Floats, sizes: Doubles, mine: int, some: Ints, added: Float
 
 
 @subkernel
-def _added(a: Floats, b: Floats) -> np.float32:
+def _apart(a: Floats, b: Floats) -> np.float32:
+    """Σ (a − b)², in single precision: it decides what is united, and is no part of what is kept."""
     total = np.float32(0.0)
     for d in range(a.shape[0]):
         gap = a[d] - b[d]
