@@ -169,10 +169,8 @@ def test_a_log_with_a_hole_is_refused(path: Path) -> None:
         with db:
             db.execute(damage)
         db.close()
-        store = Store.open(path, "r")
         with pytest.raises(CorruptError):
-            store.load()
-        store.close()
+            Store.open(path, "r").load()
         (path / "documents.sqlite").write_bytes(sound)
 
 

@@ -115,6 +115,18 @@ def _check_dim(settings: Settings, encoder: Encoder) -> None:
         raise _other_dim(settings, encoder, dim)
 
 
+def encoder_dim(encoder: Encoder) -> int | None:
+    """The length of an encoder's vectors, for which its model may be loaded; None where that cannot be known."""
+    try:
+        return encoder.dim
+    except (StateError, EncoderError):
+        pass
+    try:
+        return int(as_vectors(encoder.encode(["dimension"], kind="document")).shape[1])
+    except Exception:  # a function of the user's that is there for show, or a model that cannot be had now
+        return None
+
+
 def _mismatch(settings: Settings, encoder: Encoder) -> EncoderMismatchError:
     return EncoderMismatchError(
         f"the index was built with the encoder {settings.encoder!r} ({settings.fingerprint[:8]}), and {encoder.name!r} "

@@ -15,6 +15,8 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     ├── StateError (RuntimeError)           the object cannot do this now
     │   ├── ClosedError                     it was closed
     │   ├── ReadOnlyError                   it was opened for reading
+    │   ├── ForkedError                     it was opened in another process, before a fork
+    │   ├── DegradedError                   its tree could not be made: search works, changes need a repair
     │   └── InvariantError                  ``check()`` found the tree inconsistent
     ├── DiskError (OSError)                 files
     │   ├── NotAnIndexError                 no index at this path, or one where none may be
@@ -29,6 +31,7 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     │   ├── AccessError                     no key, a wrong one, or one that does not allow this
     │   ├── BusyError                       too much at once, or stopping: nothing was done
     │   └── UnreachableError                no answer came
+    ├── OutOfMemoryError (MemoryError)      there is too little memory; the index is as it was
     └── MissingExtraError (ImportError)     an optional dependency is not installed
 """
 
@@ -91,6 +94,14 @@ class ReadOnlyError(StateError):
     """The index was opened for reading."""
 
 
+class ForkedError(StateError):
+    """The handle was opened in another process: after a fork, each process opens the index for itself."""
+
+
+class DegradedError(StateError):
+    """The index was opened without its tree: it can be searched, and must be repaired before it can be changed."""
+
+
 class InvariantError(StateError):
     """The tree is inconsistent with itself."""
 
@@ -150,6 +161,10 @@ class BusyError(ServiceError):
 
 class UnreachableError(ServiceError):
     """No answer came: whether a change was made is not known."""
+
+
+class OutOfMemoryError(GossamerError, MemoryError):
+    """There is too little memory for what was asked; nothing was changed."""
 
 
 class MissingExtraError(GossamerError, ImportError):

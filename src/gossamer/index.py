@@ -6,8 +6,8 @@
 
 An index is three things kept in step: documents and a log of changes in SQLite (`store`), a concept tree over
 the vectors of their passages (`vectors`), and the encoder that makes vectors of texts (`encoding`). A change is
-encoded, then committed, then applied to the tree, in this order: what returned is durable, and what is in the
-tree is in the log.
+encoded, written into an open transaction and staged for the tree, which is all that can fail; then committed, then
+applied to the tree, which cannot. What returned is durable, and what is in the log can be applied again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, overload
 
@@ -30,8 +31,26 @@ from gossamer.batch import Batch, as_ids, check_batch
 from gossamer.checks import Floats, as_vectors, one_of, positive
 from gossamer.chunking import split
 from gossamer.encoders import Encoder, FittedEncoder, Progress, is_fitted_encoder, load_encoder
-from gossamer.encoding import Encoded, EncoderSpec, encode, encode_ahead, encode_rest, reload_encoder, twin
-from gossamer.errors import ClosedError, ParameterError, ReadOnlyError, StateError, UnknownIdError
+from gossamer.encoding import (
+    Encoded,
+    EncoderSpec,
+    encode,
+    encode_ahead,
+    encode_rest,
+    encoder_dim,
+    reload_encoder,
+    twin,
+)
+from gossamer.errors import (
+    ClosedError,
+    DegradedError,
+    DimensionError,
+    OutOfMemoryError,
+    ParameterError,
+    ReadOnlyError,
+    StateError,
+    UnknownIdError,
+)
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.cuts import nested_cuts
 from gossamer.explain.names import Labeller
@@ -40,13 +59,29 @@ from gossamer.explain.ways import outline, path_to, paths_to, top_paths
 from gossamer.filters import compile_where
 from gossamer.hits import hits_of
 from gossamer.hybrid import rank
+from gossamer.interrupts import uninterrupted
 from gossamer.locks import ReadWriteLock, Turn
-from gossamer.plan import Plan
+from gossamer.plan import Plan, spans_of
 from gossamer.reasons import Asked, explain_document, texts_of
-from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hits, IndexInfo, Novelty, Outline, Topics
+from gossamer.repair import repair
+from gossamer.results import (
+    Concept,
+    ConceptMatch,
+    Document,
+    Explanation,
+    Hits,
+    IndexInfo,
+    Novelty,
+    Outline,
+    Repair,
+    Topics,
+)
 from gossamer.store import Change, DocumentRow, Settings, Store, rows
+from gossamer.store.backup import back_up
+from gossamer.store.database import forked
+from gossamer.store.layout import Layout
 from gossamer.store.learnt import read_learnt
-from gossamer.store.log import Step, apply
+from gossamer.store.log import StagedStep, Step, stage
 from gossamer.store.store import Mode
 from gossamer.vectors import VectorIndex
 
@@ -115,8 +150,8 @@ class Index:
     ) -> Self:
         """The index at `path`, to write and search, or with mode="r" to search alone.
 
-        The encoder is found by its name; a callable must be passed again. A reader sees the index as it is now,
-        until `refresh`. While it is open, SQLite's log beside the documents cannot be shortened.
+        The encoder is found by its name; a callable must be passed again. A reader sees at each call what others have
+        written up to then.
         """
         one_of(mode, "mode", ("w", "r"))
         store = Store.open(path, mode)
@@ -127,6 +162,17 @@ class Index:
         except BaseException:
             store.close()
             raise
+
+    @staticmethod
+    def repair(
+        path: str | os.PathLike[str], encoder: EncoderSpec | None = None, *, progress: Progress | None = None
+    ) -> Repair:
+        """Make a healthy index at `path` from whatever its documents.sqlite still holds, and say what is lost.
+
+        The damaged folder is kept beside it, under the name that is returned. An index without damage is left alone.
+        Documents whose vectors are lost are encoded again: by the encoder the index names, or the one given.
+        """
+        return repair(path, encoder, progress)
 
     @classmethod
     def _on(cls, store: Store, encoder: Encoder, labeller: Labeller | None) -> Self:
@@ -141,6 +187,7 @@ class Index:
     def _begin(self, store: Store, encoder: Encoder, labeller: Labeller | None) -> None:
         self._store = store
         self._encoder = encoder
+        self._process = os.getpid()
         self._lock = ReadWriteLock()
         self._one_writer = Turn()
         self._broken: BaseException | None = None
@@ -151,12 +198,19 @@ class Index:
         self._write_down_if_regrown()
 
     def close(self) -> None:
-        """Save the tree if it changed much, ready to be searched, and let go of the folder. Again does nothing."""
-        with self._one_writer.alone():
+        """Save the tree if it changed much, ready to be searched, and let go of the folder. Again does nothing.
+
+        Ctrl-C stops the saving, never the letting go. In a child process, which shares the files with the one that
+        opened the index, it does nothing.
+        """
+        if self._process != os.getpid():
+            return
+        with uninterrupted() as interruptible, self._one_writer.alone():
             if self._closed:
                 return
             try:
-                self._save_what_changed()
+                with interruptible():
+                    self._save_what_changed()
             finally:  # whatever went wrong or was stopped there: every document is in SQLite, and the lock must go
                 with self._lock.writing():
                     self._closed = True
@@ -166,10 +220,16 @@ class Index:
 
     def _save_what_changed(self) -> None:
         on_disk = self._store.writable and self._store.layout is not None
-        if on_disk and not self._broken and self._store.snapshot_due(self._vectors, closing=True):
+        usable = not self._broken and not self._store.degraded
+        if on_disk and usable and self._store.snapshot_due(self._vectors, closing=True):
             if self._vectors is not None:
                 self._vectors.settle()  # once for all, not once for each that opens it
             self._store.snapshot(self._vectors)
+
+    def __reduce__(self) -> Any:
+        raise StateError(
+            "an open index cannot be pickled: pass its path to the other process, and open it there with Index.open"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -221,7 +281,7 @@ class Index:
         self._check_usable()
         encoder = self._encoder
         texts = [] if is_fitted_encoder(encoder) else batch.texts
-        passages = [text[start:stop] for text in texts for start, stop in self._spans(text)]
+        passages = [text[start:stop] for text in texts for start, stop in spans_of(text, self._store.settings)]
         return encode_ahead(encoder, passages, self._store.settings, progress)
 
     def delete(self, ids: str | Iterable[str]) -> int:
@@ -249,10 +309,11 @@ class Index:
                 self._write(Change("refit"))
 
     def refresh(self) -> int:
-        """Let an index that was opened for reading see what was written since; returns the number of operations.
+        """See now what another process has written, which the next search does by itself; returns how many operations.
 
         An index that is open for writing sees everything already.
         """
+        self._check_process()
         with self._one_writer.alone(), self._lock.writing():
             self._check_usable()
             if self._store.writable:
@@ -270,6 +331,7 @@ class Index:
 
         `close` does so too; nobody has to.
         """
+        self._check_process()
         with self._lock.reading():
             self._check_usable()
             if self._vectors is not None:
@@ -284,13 +346,18 @@ class Index:
                 "its own: leave vectors out, or create the index with the encoder they come from"
             )
         as_vectors(vectors[:0], settings.dim)
+        if settings.dim is None and (dim := encoder_dim(self._encoder)) not in (None, vectors.shape[1]):
+            raise DimensionError(
+                f"vectors have {vectors.shape[1]} dimensions, but the index's encoder {self._encoder.name!r} gives "
+                f"{dim}: bring vectors of that encoder, or create the index with the encoder they come from"
+            )
         plan.replace_all()
         passages = plan.passages([[(0, len(text))] for text in plan.new_texts])
         self._write(plan.change(passages, vectors, self._with_dim(vectors)))
 
     def _add_encoded(self, plan: Plan, ahead: Encoded | None, progress: Progress | None) -> None:
         settings = self._store.settings
-        passages = plan.passages([self._spans(text) for text in plan.new_texts])
+        passages = plan.passages([spans_of(text, self._store.settings) for text in plan.new_texts])
         if not passages:
             if plan.relabelled:
                 self._write(plan.change([], None, None))
@@ -309,7 +376,7 @@ class Index:
         assert is_fitted_encoder(self._encoder)
         encoder: FittedEncoder = twin(self._encoder)
         with self._store.reading() as db:
-            texts, passages = plan.everything(db, [self._spans(text) for text in plan.new_texts])
+            texts, passages = plan.everything(db, [spans_of(text, self._store.settings) for text in plan.new_texts])
         encoder.fit(texts)
         settings = replace(
             self._store.settings, dim=encoder.dim, fingerprint=encoder.fingerprint, fitted_on=plan.size_after
@@ -317,13 +384,6 @@ class Index:
         vectors = encode(encoder, texts, settings, "document", progress)
         change = plan.change(passages, vectors, settings)
         self._write(replace(change, kind="refit", anew=True, learnt=encoder.state()), encoder)
-
-    def _spans(self, text: str) -> list[tuple[int, int]]:
-        settings = self._store.settings
-        if settings.max_tokens is None or (len(text) <= settings.max_tokens and not text.isspace()):
-            return [(0, len(text))]  # no token is shorter than a character
-        found = split(text, max_tokens=settings.max_tokens, overlap=settings.overlap)
-        return [(passage.start, passage.end) for passage in found]
 
     def _with_dim(self, vectors: Floats) -> Settings | None:
         settings = self._store.settings
@@ -333,42 +393,57 @@ class Index:
 
     @contextmanager
     def _writer(self) -> Iterator[None]:
+        self._check_process()
         with self._one_writer.alone():
             self._check_usable()
             if not self._store.writable:
                 raise ReadOnlyError(f'{self._store.where} was opened with mode="r": open it with mode="w" to change it')
-            yield
+            if self._store.degraded:
+                raise DegradedError(
+                    f"{self._store.where} is degraded, {self._store.degraded}: it can be searched, but not changed. "
+                    "Repair it with Index.repair or gossamer repair"
+                )
+            try:
+                yield
+            except MemoryError as error:
+                if isinstance(error, OutOfMemoryError):
+                    raise
+                raise OutOfMemoryError("there is too little memory for this change: nothing was changed") from error
 
     def _write(self, change: Change, encoder: Encoder | None = None) -> None:
         # In memory there is one connection, and what is being written would be seen: searches are kept out early.
         in_memory = self._store.layout is None
         with self._lock.writing() if in_memory else nullcontext():
-            step = self._store.prepare(change)
             try:
-                with nullcontext() if in_memory else self._lock.writing():
-                    self._finish(step, change, encoder)
+                step = self._store.prepare(change)
+                staged = stage(step, self._vectors)
+                with nullcontext() if in_memory else self._lock.writing(), uninterrupted() as interruptible:
+                    self._commit(step, change)
+                    self._apply(staged)
+                    self._encoder = encoder or self._encoder
+                    with interruptible():
+                        staged.follow()
             finally:
-                self._store.rollback()  # where it was interrupted before the commit; nothing otherwise
+                self._store.rollback()  # where it failed or was interrupted before the commit; nothing otherwise
+            self._store.checkpoint_if_due()
             if self._store.snapshot_due(self._vectors):
                 self._store.snapshot(self._vectors)
 
-    def _finish(self, step: Step, change: Change, encoder: Encoder | None) -> None:
+    def _commit(self, step: Step, change: Change) -> None:
         try:
             self._store.commit(step, change.settings)
-            self._vectors = apply(step, self._vectors)
-            self._encoder = encoder or self._encoder
-        except BaseException as error:
-            self._store.rollback()
-            if self._store.holds(step):  # durable, but memory may be behind: go back to what the disk says
-                _log.warning("reading %s back after an error: %s", self._store.where, error)
-                self._reload()
+        except StateError as error:  # whether it is on disk is not known, so nothing more may be built on it
+            self._broken = error
             raise
 
-    def _reload(self) -> None:
-        with self._rebuilding():
-            self._vectors = self._store.load()
-            with self._store.reading() as db:
-                self._encoder = reload_encoder(self._store.settings, read_learnt(db), self._encoder)
+    def _apply(self, staged: StagedStep) -> None:
+        """Make a committed change. It cannot fail; should it all the same, memory goes back to what the disk says."""
+        try:
+            self._vectors = staged.apply()
+        except BaseException as error:
+            _log.warning("reading %s back after an error: %r", self._store.where, error)
+            with self._rebuilding():
+                self._vectors = self._store.load()
 
     @contextmanager
     def _rebuilding(self) -> Iterator[None]:
@@ -379,7 +454,7 @@ class Index:
             raise
 
     def _write_down_if_regrown(self) -> None:
-        """A tree that is not the log's any more begins a new chapter of the log, so that all agree again."""
+        """Log a refit where the tree had to be made anew, so that replay yields the tree that is in memory."""
         if self._store.regrown and self._store.writable:
             self._write(Change("refit"))
             self._store.regrown = False
@@ -486,18 +561,16 @@ class Index:
         Encoding may take long, so it is done before; should the encoder learn anew meanwhile, it is done again.
         """
         check_query(query, vector)
+        self._check_process()
         q: Floats | None = None
         while True:
             encoder = self._encoder
             if self._vectors is not None:
                 q = self._as_query(query, vector, encoder)
-            with self._lock.reading():
-                self._check_usable()
-                if encoder is not self._encoder or (q is None and self._vectors is not None):
-                    continue
-                with self._store.reading() as db:
+            with self._reading() as db:
+                if encoder is self._encoder and (q is not None or self._vectors is None):
                     yield db, self._vectors, q
-                return
+                    return
 
     def _as_query(self, query: str | None, vector: npt.ArrayLike | None, encoder: Encoder) -> Floats:
         settings = self._store.settings
@@ -612,6 +685,15 @@ class Index:
             found = [overview.topics(db, vectors, self._concepts, cut, assign=assignments) for cut in cuts]
             return found[0] if levels is None else found
 
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copy the index into the folder `path`, as of one operation, which is returned; it can be written meanwhile.
+
+        The copy is an index of its own: to restore is to open it, or to copy it back. An earlier copy at `path` is
+        replaced at the end, and what it shares with this one is not copied again.
+        """
+        self._check_usable()
+        return back_up(self._store.database, self._store.layout, Layout(Path(path)))
+
     def info(self) -> IndexInfo:
         """What the index is and what it takes."""
         with self._reading() as db:
@@ -629,11 +711,13 @@ class Index:
                 bytes=store.bytes(),
                 created=store.settings.created,
                 written_by=store.settings.written_by,
+                degraded=store.degraded,
             )
 
     def check(self) -> None:
         """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""
         in_memory = self._store.layout is None
+        self._check_process()
         with self._one_writer.alone(), self._lock.writing() if in_memory else self._lock.reading():
             self._check_usable()
             if self._vectors is not None:
@@ -649,15 +733,24 @@ class Index:
             return isinstance(id, str) and bool(rows.documents_by_id(db, [id]))
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{len(self)} documents"
+        if self._process != os.getpid():
+            state = f"opened in process {self._process}"
+        else:
+            state = "closed" if self._closed else f"{len(self)} documents"
         return f"Index({self._store.where}, encoder={self._store.settings.encoder!r}, {state})"
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock.reading():
-            self._check_usable()
-            with self._store.reading() as db:
-                yield db
+        """A connection that sees the state the tree is of. A reader first takes in what others wrote."""
+        self._check_process()
+        while True:
+            with self._lock.reading():
+                self._check_usable()
+                with self._store.reading() as db:
+                    if not self._store.is_behind(db):
+                        yield db
+                        return
+            self.refresh()
 
     def _document(self, db: sqlite3.Connection, id: str) -> DocumentRow:
         found = rows.documents_by_id(db, [id])
@@ -673,7 +766,13 @@ class Index:
             return None
         return self._vectors
 
+    def _check_process(self) -> None:
+        """Before any lock is asked for: one that another thread held at the fork is never given back in the child."""
+        if self._process != os.getpid():
+            raise forked(self._process)
+
     def _check_usable(self) -> None:
+        self._check_process()
         if self._closed:
             raise ClosedError("this index was closed: open it again with Index.open")
         if self._broken is not None:

@@ -1,7 +1,8 @@
 """One writer at a time: a lock file that says who holds it.
 
 The lock itself is the operating system's, on the open file, so a crash frees it. What is written in the file
-only says who it was: text that is still there when the lock is free was left behind by a crash.
+only says who it was: text that is still there when the lock is free was left behind by a crash. A child process
+inherits open files and would keep the lock alive after its parent has gone, so it closes its copies at once.
 """
 
 from __future__ import annotations
@@ -15,10 +16,15 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from weakref import WeakSet
 
 from gossamer.errors import DiskError, LockedError
+from gossamer.interrupts import uninterrupted
 
 _log = logging.getLogger("gossamer.lockfile")
+
+_held: WeakSet[LockFile] = WeakSet()
+"""The locks this process holds."""
 
 
 class LockFile:
@@ -30,6 +36,10 @@ class LockFile:
 
     def acquire(self) -> None:
         """Take the lock, or raise `LockedError` naming the holder."""
+        with uninterrupted():
+            self._acquire()
+
+    def _acquire(self) -> None:
         try:
             handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
@@ -44,18 +54,32 @@ class LockFile:
                     'or open it for reading with mode="r"'
                 )
             self._take(handle)
-        except BaseException:
+        except OSError as error:
             os.close(handle)
-            raise
+            if isinstance(error, DiskError):
+                raise
+            raise DiskError(f"{self._file} could not be locked ({error.strerror or error})") from error
         self._handle = handle
+        _held.add(self)
 
     def release(self) -> None:
         """Give the lock back; the file stays, empty."""
-        if self._handle is not None:
-            with suppress(OSError):  # an unwritable file must not keep the lock
-                os.ftruncate(self._handle, 0)
-            os.close(self._handle)
-            self._handle = None
+        with uninterrupted():
+            if self._handle is not None:
+                with suppress(OSError):  # an unwritable file must not keep the lock
+                    os.ftruncate(self._handle, 0)
+            self._close()
+
+    def _close(self) -> None:
+        """Close the file and leave the lock to whoever else has it open: the parent, in a child process."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            with suppress(OSError):
+                os.close(handle)
+
+    def __del__(self) -> None:
+        """Free the lock of an index that nobody closed."""
+        self._close()
 
     def _take(self, handle: int) -> None:
         if left := _read(handle):
@@ -114,3 +138,10 @@ else:
         except BlockingIOError:
             return False
         return True
+
+    def _let_go_in_child() -> None:
+        for lock in list(_held):
+            lock._close()
+        _held.clear()
+
+    os.register_at_fork(after_in_child=_let_go_in_child)

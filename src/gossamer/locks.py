@@ -1,6 +1,8 @@
 """A lock that many readers share and one writer has alone, and one that writers take in turn.
 
-Neither can be taken again by the thread that has it: that would wait for itself for ever, so it raises.
+Neither can be taken again by the thread that has it: that would wait for itself for ever, so it raises. Ctrl-C may
+come between any two calls, so a lock is counted as taken in the same statement that takes it, and given back if the
+exception arrives before the block it guards has begun.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from contextlib import contextmanager
 from threading import Condition, Lock, get_ident
 
 from gossamer.errors import StateError
+from gossamer.interrupts import uninterrupted
 
 
 class Turn:
@@ -24,12 +27,15 @@ class Turn:
         """Wait for the others, and hold them off."""
         if self._owner == get_ident():
             raise _inside()
-        with self._lock:
-            self._owner = get_ident()
-            try:
+        try:
+            with self._lock:
+                self._owner = get_ident()
                 yield
-            finally:
                 self._owner = 0
+        except BaseException:
+            if self._owner == get_ident():
+                self._owner = 0
+            raise
 
 
 class ReadWriteLock:
@@ -53,23 +59,31 @@ class ReadWriteLock:
     def writing(self) -> Iterator[None]:
         """Hold off everyone else."""
         self._check_outside()
-        with self._changed:
-            self._waiting_writers += 1
-            try:
-                while self._writer or self._readers:
-                    self._changed.wait()
-            except BaseException:  # Ctrl-C while waiting: those who waited for this one to be first must hear of it
-                self._changed.notify_all()
-                raise
-            finally:
-                self._waiting_writers -= 1
-            self._writer = get_ident()
         try:
+            with self._changed:
+                self._wait_to_write()
+                self._writer = get_ident()
             yield
         finally:
-            with self._changed:
-                self._writer = 0
-                self._changed.notify_all()
+            if self._writer == get_ident():
+                self._end_writing()
+
+    def _wait_to_write(self) -> None:
+        waiting = False
+        try:
+            while self._writer or self._readers:
+                if not waiting:
+                    self._waiting_writers, waiting = self._waiting_writers + 1, True
+                self._changed.wait()
+        finally:
+            if waiting:
+                self._waiting_writers -= 1
+            self._changed.notify_all()  # after Ctrl-C, those who waited for this one to be first must hear of it
+
+    def _end_writing(self) -> None:
+        with uninterrupted(), self._changed:
+            self._writer = 0
+            self._changed.notify_all()
 
     def _check_outside(self) -> None:
         if self._writer == get_ident():
@@ -83,19 +97,37 @@ class _Reading:
         self._lock = lock
 
     def __enter__(self) -> None:
-        lock = self._lock
+        lock, entered = self._lock, False
         lock._check_outside()
-        with lock._changed:
-            while lock._writer or lock._waiting_writers:
-                lock._changed.wait()
-            lock._readers += 1
+        try:
+            with lock._changed:
+                while lock._writer or lock._waiting_writers:
+                    lock._changed.wait()
+                lock._readers, entered = lock._readers + 1, True
+        except BaseException:  # Ctrl-C on the way: nobody will call __exit__
+            if entered:
+                self._leave()
+            raise
 
     def __exit__(self, *error: object) -> None:
-        lock = self._lock
-        with lock._changed:
-            lock._readers -= 1
-            if lock._waiting_writers and not lock._readers:
-                lock._changed.notify_all()
+        left = False
+        try:
+            with self._lock._changed:
+                self._lock._readers, left = self._lock._readers - 1, True
+                self._notify()
+        except BaseException:
+            if not left:
+                self._leave()
+            raise
+
+    def _leave(self) -> None:
+        with uninterrupted(), self._lock._changed:
+            self._lock._readers -= 1
+            self._notify()
+
+    def _notify(self) -> None:
+        if self._lock._waiting_writers and not self._lock._readers:
+            self._lock._changed.notify_all()
 
 
 def _inside() -> StateError:

@@ -9,6 +9,7 @@ from itertools import count
 
 from gossamer.batch import Batch
 from gossamer.checks import Floats
+from gossamer.chunking import split
 from gossamer.store import Change, DocumentRow, PassageRow, Settings, rows
 
 
@@ -87,6 +88,14 @@ class Plan:
         """The plan as one change of the store."""
         change = Change("add", self.removed, self.documents, self.relabelled, passages, settings=settings)
         return change if vectors is None else replace(change, vectors=vectors)
+
+
+def spans_of(text: str, settings: Settings) -> list[tuple[int, int]]:
+    """Where the passages of a text are."""
+    if settings.max_tokens is None or (len(text) <= settings.max_tokens and not text.isspace()):
+        return [(0, len(text))]  # no token is shorter than a character
+    found = split(text, max_tokens=settings.max_tokens, overlap=settings.overlap)
+    return [(passage.start, passage.end) for passage in found]
 
 
 def _numbered(db: sqlite3.Connection, count: int) -> list[str]:

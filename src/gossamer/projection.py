@@ -3,16 +3,24 @@
 BLAS adds up in another order for one row than for many, so a vector whitened alone would differ in its last
 bits from the same vector in a batch: duplicates would not be equal, and an index built in other batches
 would be another index. Here every row goes through the same instructions in the same order.
+
+A row far beyond what the matrix was fitted on, or hardly different from the mean, leaves the range of float32 on the
+way; it is projected in float64. On the sphere the result is then finite for every finite row.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
 from gossamer.checks import Floats
 from gossamer.jit import ordered_kernel, ordered_subkernel
+
+_LEAST: Final = 1e-50
+_MOST: Final = 1e60
+"""Squared lengths of projected rows that float32 has room for, with as much to spare as scaling to the sphere needs."""
 
 
 def project(X: Floats, mean: Floats, matrix: Floats, sphere: bool) -> Floats:
@@ -46,17 +54,34 @@ def _project(X: Floats, mean: Floats, matrix: Floats, sphere: bool, out: Floats)
             a, p = x[d] - mean[d], matrix[d]
             for j in range(y.shape[0]):
                 y[j] += a * p[j]
-        if sphere:
-            _onto_sphere(y)
+        total = 0.0
+        for j in range(y.shape[0]):
+            total += np.float64(y[j]) * y[j]
+        if not _LEAST < total < _MOST:  # also where it is NaN
+            _project_wide(x, mean, matrix, sphere, y)
+        elif sphere:
+            scale = np.float32(math.sqrt(y.shape[0] / total))
+            for j in range(y.shape[0]):
+                y[j] *= scale
 
 
 @ordered_subkernel
-def _onto_sphere(y: Floats) -> None:
-    """Scale to length √D; a zero vector has no direction and stays where it is."""
+def _project_wide(x: Floats, mean: Floats, matrix: Floats, sphere: bool, y: Floats) -> None:
+    """One row in float64. On the sphere, a row that equals the mean has no direction and becomes 0."""
     total = 0.0
     for j in range(y.shape[0]):
-        total += np.float64(y[j]) * y[j]
-    if total > 0.0:
-        scale = np.float32(math.sqrt(y.shape[0] / total))
-        for j in range(y.shape[0]):
-            y[j] *= scale
+        value = _coordinate(x, mean, matrix, j)
+        total += value * value
+    scale = 1.0
+    if sphere and total > 0.0:
+        scale = math.sqrt(y.shape[0] / total)
+    for j in range(y.shape[0]):
+        y[j] = np.float32(_coordinate(x, mean, matrix, j) * scale)
+
+
+@ordered_subkernel
+def _coordinate(x: Floats, mean: Floats, matrix: Floats, j: int) -> float:
+    value = 0.0
+    for d in range(x.shape[0]):
+        value += (np.float64(x[d]) - np.float64(mean[d])) * np.float64(matrix[d, j])
+    return value

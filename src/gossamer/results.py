@@ -355,3 +355,33 @@ class IndexInfo:
     """On disk."""
     created: str
     written_by: str
+    degraded: str | None = None
+    """Why there is no tree of concepts; None as it should be."""
+
+
+@dataclass(frozen=True)
+class LostDocument:
+    """What a repair could not save."""
+
+    id: str
+    """Of the document; or what it is, where that is all that is known."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What a repair did."""
+
+    path: str
+    documents: int
+    """In the index now."""
+    encoded_again: int = 0
+    """Those of them whose vectors were lost."""
+    lost: tuple[LostDocument, ...] = ()
+    kept: str | None = None
+    """Where the damaged index is now; None where nothing had to be repaired."""
+
+    @property
+    def was_sound(self) -> bool:
+        """Whether there was nothing to repair."""
+        return self.kept is None

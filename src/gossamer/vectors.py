@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Literal, Self
 
@@ -12,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.bundle import Bundle, fold, read_bundle, write_bundle
-from gossamer.checks import Floats, as_vectors, one_of, positive
-from gossamer.errors import ClosedError, CorruptError, DimensionError, StateError
+from gossamer.checks import LARGEST, Floats, as_vectors, one_of, positive
+from gossamer.errors import ClosedError, CorruptError, DimensionError, InputError, OutOfMemoryError, StateError
 from gossamer.explain.paths import evidence, gains, gains_by_axis
 from gossamer.explain.ways import paths_to
 from gossamer.ids import IdMap
@@ -25,12 +26,18 @@ from gossamer.rank.path_sum import Aggregate, PathSum
 from gossamer.rank.request import Method, Request, as_context
 from gossamer.rank.selection import Ranked
 from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, VectorExplanation
-from gossamer.spectrum import mean_variance
-from gossamer.tree.arrays import NONE
+from gossamer.spectrum import mean_variance, winsorised
+from gossamer.tree.arrays import NONE, Ints, TreeArrays
 from gossamer.tree.cobweb import CobwebTree, Progress
+from gossamer.tree.flat import flat_arrays
 from gossamer.tree.refine import content_order
 from gossamer.tree.structure import one_beside_each
 from gossamer.whitening import Whitening
+
+_log = logging.getLogger("gossamer.vectors")
+
+_FAR_OUT: Final = 10.0
+"""Times the usual distance from the mean of all documents; beyond it a vector is worth a warning."""
 
 _AXES: Final = 5
 _EXTREMES: Final = 3
@@ -39,9 +46,60 @@ _EXTREMES: Final = 3
 
 def auto_acuity(X: Floats) -> float:
     """What acuity="auto" stands for where there are the vectors X: five times the mean variance of a dimension."""
-    spread, level = mean_variance(X)
+    spread, level = mean_variance(winsorised(X))
     # One document, or copies of one, have no variance to go by; their own size gives the scale.
     return 5.0 * (spread if spread > 1e-12 * level else level or 1.0)
+
+
+class Staged:
+    """A change of a `VectorIndex` that is ready to be made: everything that can fail was done.
+
+    `apply` makes it, and `follow` then brings what guides searches up to date.
+    """
+
+    def __init__(
+        self, index: VectorIndex, change: Callable[[], Callable[[Guide], None]], guide: Guide | None = None
+    ) -> None:
+        self._index = index
+        self._change = change
+        self._guide = guide
+        self._to_follow: Callable[[Guide], None] | None = None
+
+    def apply(self) -> None:
+        """Make the change. Ctrl-C waits until it is whole."""
+        with uninterrupted(), self._index._lock.writing():
+            self._apply()
+
+    def follow(self) -> None:
+        """Bring what guides searches up to date. Where that fails, it is made anew before the next search."""
+        with self._index._lock.writing():
+            self._follow()
+
+    def at_once(self) -> None:
+        """Do both, with no search in between."""
+        with self._index._lock.writing():
+            with uninterrupted():
+                self._apply()
+            self._follow()
+
+    def _apply(self) -> None:
+        index = self._index
+        self._guide = self._guide or index._guide
+        index._guide = Guide(links=index._links)  # until `follow`: a search that comes before looks at everything
+        try:
+            self._to_follow = self._change()
+        except BaseException:
+            index._state = "broken"
+            raise
+
+    def _follow(self) -> None:
+        assert self._guide is not None
+        assert self._to_follow is not None
+        try:
+            self._to_follow(self._guide)
+            self._index._guide = self._guide
+        except Exception as error:
+            _log.warning("what guides searches is made anew, because it could not be kept: %r", error)
 
 
 class VectorIndex:
@@ -108,6 +166,15 @@ class VectorIndex:
         self._one_writer = Turn()
         self._state: Literal["open", "closed", "broken"] = "open"
 
+    @classmethod
+    def flat(cls, E: Floats, ids: Iterable[DocId]) -> Self:
+        """An index without concepts or whitening, searched exactly: for vectors that no tree could be made of."""
+        index = cls(E.shape[1], whitener=None, refine=None, links=False)
+        index._tree.replace_arrays(flat_arrays(as_vectors(E, index._dim), auto_acuity(E)))
+        index._ids.assign(list(ids), np.arange(len(E)))
+        index._raw = None
+        return index
+
     # -- changing ----------------------------------------------------------------------------------
 
     def add(
@@ -115,20 +182,15 @@ class VectorIndex:
     ) -> list[DocId]:
         """Add the rows of E; returns their ids. An id that is there already is replaced.
 
-        Without `ids` documents are numbered on. All rows go in, or, after an error or Ctrl-C, none. What guides
-        searches is made for a run of additions at once, before the next search: see `settle`.
+        Without `ids` documents are numbered on. All rows go in, or none: after an error, and after Ctrl-C until the
+        last moment. What guides searches is made for a run of additions at once, before the next search: see `settle`.
         """
         E = as_vectors(E, self._dim)
         with self._writer():
             checked = self._ids.check_new(ids, len(E))
             if not checked:
                 return []
-            replaced = [id for id in checked if id in self._ids]
-            size = len(self) - len(replaced) + len(E)
-            if self._raw is not None and self._should_fit(size):
-                self._fit_and_rebuild(E, checked, size, progress)
-            else:
-                self._insert(E, checked, replaced, progress)
+            self._staged(E, checked, [id for id in checked if id in self._ids], progress).at_once()
             return checked
 
     def remove(self, ids: DocId | Iterable[DocId]) -> None:
@@ -136,8 +198,20 @@ class VectorIndex:
         several = [ids] if isinstance(ids, int | str | np.integer) else list(ids)
         with self._writer():
             numbers = {id: self._ids.number(id) for id in several}
-            with self._lock.writing(), uninterrupted():
-                self._drop(list(numbers))
+            self._staged(np.empty((0, self._dim), np.float32), [], list(numbers)).at_once()
+
+    def stage(self, E: Floats, ids: Iterable[DocId], removed: Iterable[DocId]) -> Staged:
+        """Prepare to remove some documents and add others as one change, for whoever logs it before it is made.
+
+        Everything that can fail is done here, and nothing is changed; no other change may be made before this one.
+        """
+        E = as_vectors(E, self._dim) if len(E) else np.empty((0, self._dim), np.float32)
+        with self._writer():
+            checked = self._ids.check_new(ids, len(E))
+            gone = dict.fromkeys([*removed, *(id for id in checked if id in self._ids)])
+            for id in gone:
+                self._ids.number(id)
+            return self._staged(E, checked, list(gone))
 
     def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
         """Put the tree together anew, now that all documents are known; returns the utility before and after."""
@@ -176,27 +250,69 @@ class VectorIndex:
             self._check_open()
             yield
 
-    def _insert(self, E: Floats, ids: list[DocId], replaced: list[DocId], progress: Progress | None) -> None:
+    def _staged(self, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None = None) -> Staged:
+        size = len(self) - len(removed) + len(E)
+        try:
+            if len(E) and self._raw is not None and self._should_fit(size):
+                return self._stage_fit(E, ids, removed, size, progress)
+            return self._stage_insertion(E, ids, removed, progress)
+        except MemoryError as error:
+            raise OutOfMemoryError(
+                f"there is too little memory to add {len(E)} vectors to {len(self)}: nothing was changed; add fewer at "
+                "once, or free some"
+            ) from error
+
+    def _stage_insertion(self, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None) -> Staged:
         X = self._project(E)
-        with self._lock.writing():
-            before = self._tree.next_document
-            try:
-                refined = self._should_refine(self._tree.n_documents + len(X))
-                numbers = self._tree.insert_many(X, progress=progress)
-                if refined:
-                    self._tree.refine(**self._shape(self._whitener))
-                    self._guide.follow(self._tree.arrays)
-                self._guide.take_in(self._tree.arrays, numbers)
-            except BaseException:
-                self._roll_back(before)
-                raise
-            with uninterrupted():
-                if refined:
-                    self._refined_for = self._tree.n_documents
-                self._drop(replaced)
-                self._ids.assign(ids, numbers)
-                if self._raw is not None:
-                    self._raw.update(zip(numbers.tolist(), E, strict=True))
+        _warn_if_far_out(self._whitener, E, ids)
+        grown = self._agglomerated(X, progress) if self._should_refine(self._tree.n_documents + len(X)) else None
+        if grown is None:
+            with self._lock.writing():
+                self._tree.reserve(len(X))
+            if progress is not None:
+                progress(len(X), len(X))
+
+        def apply() -> Callable[[Guide], None]:
+            first = self._tree.next_document
+            if grown is None:
+                self._tree.insert_reserved(X)
+            else:
+                self._tree.replace_arrays(grown)
+                self._refined_for = self._tree.n_documents
+            numbers = np.arange(first, first + len(X))
+            rows, beside = self._drop(removed)
+            self._ids.assign(ids, numbers)
+            if self._raw is not None:
+                self._raw.update(zip(numbers.tolist(), E, strict=True))
+
+            def follow(guide: Guide) -> None:
+                if grown is not None:
+                    guide.follow(self._tree.arrays)
+                if len(X):
+                    guide.take_in(self._tree.arrays, numbers)
+                if removed:
+                    guide.forget(self._tree.arrays, rows, beside)
+
+            return follow
+
+        return Staged(self, apply)
+
+    def _agglomerated(self, X: Floats, progress: Progress | None) -> TreeArrays | None:
+        """The tree with the rows of X, agglomerated anew beside the one in use; None where memory is too small for two.
+
+        The documents then go into the tree that is there, and the next attempt waits until it has grown by a tenth.
+        """
+        try:
+            with self._lock.writing():
+                self._tree.reserve(len(X))
+            return self._tree.grown(X, **self._shape(self._whitener), progress=progress)
+        except MemoryError as error:
+            size = self._tree.n_documents + len(X)
+            self._refined_for = int(0.55 * size)
+            _log.warning(
+                "too little memory to agglomerate %d documents anew: the tree grows on as it is (%s)", size, error
+            )
+            return None
 
     def _shape(self, whitener: Whitening | None) -> dict[str, Any]:
         """How the tree is put together: by the size that dimensions had before whitening, and flat if context counts.
@@ -209,28 +325,19 @@ class VectorIndex:
     def _should_refine(self, size: int) -> bool:
         return self._refine == "auto" and size >= self._enough and size >= 2 * self._refined_for
 
-    def _drop(self, ids: list[DocId]) -> None:
-        if not ids:
-            return
-        numbers = [self._ids.number(id) for id in ids]
+    def _drop(self, ids: list[DocId]) -> tuple[Ints, Ints]:
+        """Take documents out of the tree; returns the rows of their leaves, and leaves that stood beside them."""
+        numbers = np.array([self._ids.number(id) for id in ids], np.int64)
         arrays = self._tree.arrays
         leaves = arrays.leaf[numbers]
         rows, beside = arrays.row[leaves], one_beside_each(arrays, leaves)
-        self._tree.remove(numbers)
-        self._guide.forget(self._tree.arrays, rows, beside)
+        if len(numbers):
+            self._tree.remove(numbers.tolist())
         self._ids.forget(ids)
         if self._raw is not None:
-            for number in numbers:
+            for number in numbers.tolist():
                 del self._raw[number]
-
-    def _roll_back(self, first: int) -> None:
-        """Take out again what an interrupted insertion had put in; what guides searches is made again later."""
-        self._guide = Guide(links=self._links)
-        try:
-            self._tree.remove(range(first, self._tree.next_document))
-        except BaseException:
-            self._state = "broken"
-            raise
+        return rows, beside
 
     # -- fitting -----------------------------------------------------------------------------------
 
@@ -244,37 +351,41 @@ class VectorIndex:
             return True
         return self._acuity == "auto" and size >= 2 * self._sized_for
 
-    def _fit_and_rebuild(self, E: Floats, ids: list[DocId], size: int, progress: Progress | None) -> None:
-        """Fit on everything there is, and grow the tree again; it becomes visible at the end, as a whole."""
+    def _stage_fit(
+        self, E: Floats, ids: list[DocId], removed: list[DocId], size: int, progress: Progress | None
+    ) -> Staged:
+        """Fit on everything there is, and grow the tree again, beside the one in use."""
         assert self._raw is not None
-        new = set(ids)
-        kept = [number for number in sorted(self._raw) if self._ids.of(np.array([number]))[0] not in new]
+        gone = set(removed)
+        kept = [number for number in sorted(self._raw) if self._ids.of(np.array([number]))[0] not in gone]
         everything = np.concatenate([np.array([self._raw[n] for n in kept], np.float32).reshape(-1, self._dim), E])
         final = size >= self._enough
         whitener = self._whitener
         if final and self._to_fit is not None:
             # In an order of their own: the order of arrival would show in the last bits, and through them in the tree.
             whitener = type(self._to_fit)(**self._to_fit.get_params()).fit(everything[content_order(everything)])
-        X = everything if whitener is None else whitener.project(everything)
+        X = everything if whitener is None else _finite(whitener.project(everything))
         tree, guide = self._new_tree(X), Guide(links=self._links)
         refined = self._should_refine(size)
         if refined:
             numbers = tree.grow(X, **self._shape(whitener), keep=guide.wanted(len(X)), progress=progress)
         else:
             numbers = tree.insert_many(X, progress=progress)
-        guide.take_in(tree.arrays, numbers, tree.take_neighbours())
         renumbered = self._ids.renumbered(np.array(kept, np.int64))
         renumbered.assign(ids, np.arange(len(kept), len(X)))
-        with self._lock.writing():
-            self._tree, self._ids, self._whitener = tree, renumbered, whitener
-            self._path_sum, self._guide = PathSum(), guide
+        _warn_if_far_out(whitener, everything, renumbered.of(np.arange(len(X))).tolist())
+        raw = None if final else dict(enumerate(everything))
+
+        def apply() -> Callable[[Guide], None]:
+            self._tree, self._ids, self._whitener, self._path_sum = tree, renumbered, whitener, PathSum()
+            self._raw, self._sized_for = raw, size
             if refined:
                 self._refined_for = size
             if final:
-                self._to_fit = self._raw = None
-            else:
-                self._raw = dict(enumerate(everything))
-            self._sized_for = size
+                self._to_fit = None
+            return lambda guide: guide.take_in(tree.arrays, numbers, tree.take_neighbours())
+
+        return Staged(self, apply, guide)
 
     def _new_tree(self, X: Floats) -> CobwebTree:
         """An empty tree for vectors such as X."""
@@ -282,7 +393,7 @@ class VectorIndex:
 
     def _project(self, E: Floats) -> Floats:
         """Vectors as the tree sees them."""
-        return E if self._whitener is None else self._whitener.project(E)
+        return E if self._whitener is None else _finite(self._whitener.project(E))
 
     # -- searching ---------------------------------------------------------------------------------
 
@@ -559,6 +670,35 @@ class VectorIndex:
         except (KeyError, TypeError) as error:
             raise CorruptError(f"the saved index lacks {error}: restore it from a copy or build it again") from error
         return index
+
+
+def _finite(X: Floats) -> Floats:
+    """Projected vectors, if float32 can hold them. On a sphere it always can."""
+    if np.vdot(X, X) < LARGEST**2:
+        return X
+    with np.errstate(invalid="ignore"):
+        fine = (np.abs(X) <= LARGEST).all(axis=1)
+    if not fine.all():
+        row = int(np.argmin(fine))
+        raise InputError(
+            f"vectors: row {row} is so far from what the whitener was fitted on that float32 cannot hold it: "
+            "rescale it, or use a whitener with sphere=True"
+        )
+    return X
+
+
+def _warn_if_far_out(whitener: Whitening | None, E: Floats, ids: list[DocId]) -> None:
+    """Say so where a vector is far from all that the whitener was fitted on: often it was not normalised."""
+    if whitener is None or not len(E):
+        return
+    away = whitener.distances(E)
+    far = np.flatnonzero(away > _FAR_OUT)
+    if len(far):
+        _log.warning(
+            "%d of %d vectors are more than %g times as far from the mean as is usual (id %r: %.3g times): they are "
+            "kept, but see whether they should be normalised",
+            len(far), len(E), _FAR_OUT, ids[int(far[0])], away[far[0]],
+        )  # fmt: skip
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:

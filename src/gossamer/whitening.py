@@ -44,6 +44,7 @@ from gossamer.spectrum import (
     n_kept,
     scales_of,
     spectrum,
+    winsorised,
     with_fixed_signs,
 )
 
@@ -121,6 +122,8 @@ class Whitening:
         if not len(table):
             raise InputError("X has 0 rows; fitting needs at least 1")
         self._check_parameters(table.shape[1])
+        if self.sphere:  # where length does not count, no row should count for its length
+            table = winsorised(table)
         moments = first_look(table)
         variances, axes = spectrum(table, moments)
         kept = n_kept(variances, self.n_components)
@@ -160,6 +163,14 @@ class Whitening:
 
         # On a sphere of one dimension there are two points.
         return project(X, self.mean_, self.components_.T, bool(self.sphere) and self.n_components_ > 1)
+
+    def distances(self, X: Floats) -> Doubles:
+        """How far rows are from the mean, in units of the root mean square over the fitted rows; 0 without spread."""
+        usual = float(np.sqrt(self.explained_variance_.sum()))
+        if not usual > 0.0:
+            return np.zeros(len(X))
+        away: Doubles = np.linalg.norm(X.astype(np.float64) - self.mean_, axis=1) / usual
+        return away
 
     def sizes_before(self) -> Doubles | None:
         """What makes the dimensions of transformed rows as large as they were before they were shrunk: λ^(γ/2).

@@ -1,22 +1,43 @@
 """Connections to documents.sqlite, and SQLite's errors in our words.
 
-A writer has one connection to write and as many as there are threads to read. A reader has a single one, inside
-a transaction that began when it was opened or refreshed: what it sees does not move under it. An index in
-memory has a single one for everything.
+A writer has one connection to write with. Reading takes a connection of its own from a pool, in any thread; where an
+index was opened for reading alone, it sees a single state of the database for as long as it is borrowed. An index in
+memory has a single connection for everything.
+
+A connection must not be used, nor even closed, in a child process that was forked from the one that opened it (SQLite's
+"How to corrupt", section 2.6), so a child raises `ForkedError` and leaves what it inherited alone.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock
+from typing import Final
+from weakref import WeakSet
 
-from gossamer.errors import ClosedError, CorruptError, DiskError, GossamerError, LockedError
+from gossamer.errors import (
+    ClosedError,
+    CorruptError,
+    DiskError,
+    ForkedError,
+    GossamerError,
+    LockedError,
+    OutOfMemoryError,
+)
 
-_WAIT = 30.0
+_WAIT: Final = 30.0
 """Seconds to wait for another process that is just finishing the log."""
+
+_MX_FRAME: Final = slice(16, 20)
+"""Where SQLite's wal-index (documents.sqlite-shm) holds the number of valid frames in the log."""
+
+
+class _Connection(sqlite3.Connection):
+    """SQLite's, which can be referred to weakly: one that is lost on Ctrl-C is closed by the garbage collector."""
 
 
 class Database:
@@ -25,20 +46,25 @@ class Database:
     def __init__(self, file: Path | None, *, writable: bool, create: bool = False) -> None:
         """Open `file`, or a database in memory where there is none."""
         self._file = file
-        self._several = file is not None and writable
+        self._process = os.getpid()
+        self._writable = writable
+        self._reads = "ro"
         self._idle: list[sqlite3.Connection] = []
-        self._all: list[sqlite3.Connection] = []
+        self._all: WeakSet[sqlite3.Connection] = WeakSet()
         self._pool = Lock()
         self._alone = RLock()
         self._closed = False
+        _open.add(self)
         with translated(self.where):
-            self._main = self._connect("rwc" if create else "rw" if writable else "ro")
-            if self._several:
+            if file is None or writable:
+                self._main = self._connect("rwc" if create else "rw")
+            if file is not None and writable:
                 self._main.execute("PRAGMA journal_mode = WAL")
                 self._main.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
                 self._main.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone does not reach the disk
+                self._main.execute("PRAGMA wal_autocheckpoint = 0")  # see `pages`
             elif file is not None:
-                self._pin()
+                self._idle.append(self._first_reader())
 
     @property
     def where(self) -> str:
@@ -49,22 +75,26 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection to read with, of one's own while it lasts."""
         with translated(self.where):
-            if not self._several:
+            if self._file is None:
                 with self._alone:
                     self._check_open()
                     yield self._main
                 return
             db = self._borrow()
             try:
+                if not self._writable:  # another process may commit meanwhile
+                    db.execute("BEGIN")
                 yield db
             finally:
-                with self._pool:
-                    self._idle.append(db)
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                self._idle.append(db)
 
     def begin(self) -> sqlite3.Connection:
         """Start a change; `commit` or `rollback` ends it. One thread at a time, which the index sees to."""
         with translated(self.where):
             self._check_open()
+            self.rollback()  # of a change that was interrupted before it could be undone
             self._main.execute("BEGIN IMMEDIATE")
             return self._main
 
@@ -79,48 +109,79 @@ class Database:
             if self._main.in_transaction:
                 self._main.execute("ROLLBACK")
 
-    def refresh(self) -> None:
-        """Let a reader see what was committed since."""
-        with self._alone, translated(self.where):
+    def frames(self) -> int:
+        """Frames in SQLite's write-ahead log that it takes for valid."""
+        if self._file is None:
+            return 0
+        try:
+            with self._file.with_name(self._file.name + "-shm").open("rb") as index:
+                return int.from_bytes(index.read(_MX_FRAME.stop)[_MX_FRAME], "little")
+        except OSError:
+            return 0
+
+    def checkpoint(self, *, truncate: bool = False) -> bool:
+        """Copy what the log holds into the file, as far as no reader needs it to stay; whether that was all."""
+        with translated(self.where):
             self._check_open()
-            self._main.close()
-            self._all.remove(self._main)
-            self._main = self._connect("ro")
-            self._pin()
+            self._main.execute("PRAGMA busy_timeout = 0")
+            try:
+                mode = "TRUNCATE" if truncate else "PASSIVE"
+                busy, frames, copied = self._main.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+            finally:
+                self._main.execute(f"PRAGMA busy_timeout = {int(1000 * _WAIT)}")
+            return not busy and frames == copied
+
+    def copy_to(self, file: Path | None) -> sqlite3.Connection:
+        """A copy of one state of the database: in a new file, or in a temporary one that ends with its connection."""
+        with translated(self.where), self.reading() as db:
+            copy = sqlite3.connect("" if file is None else str(file), isolation_level=None)
+            try:
+                db.backup(copy)
+            except BaseException:
+                copy.close()
+                raise
+            return copy
 
     def close(self) -> None:
         """Close every connection; the last one on a file puts its log away."""
+        if self._process != os.getpid():
+            return
         with self._alone, self._pool:
             self._closed = True
-            for db in reversed(self._all):  # the writing one last: only it may tidy up
+            main = [self._main] if self._file is None or self._writable else []
+            for db in [*(set(self._all) - set(main)), *main]:  # the writing one last: only it may tidy up
                 with suppress(sqlite3.Error):
                     db.close()
-            self._all.clear()
             self._idle.clear()
 
     def _borrow(self) -> sqlite3.Connection:
         with self._pool:
             self._check_open()
-            if self._idle:
-                return self._idle.pop()
-            return self._connect("ro")
+            return self._idle.pop() if self._idle else self._connect(self._reads)
 
     def _check_open(self) -> None:
+        if self._process != os.getpid():
+            raise forked(self._process)
         if self._closed:
             raise ClosedError("this index was closed: open it again with Index.open")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         uri = "file::memory:" if self._file is None else f"{self._file.absolute().as_uri()}?mode={mode}"
-        db = sqlite3.connect(uri, uri=True, timeout=_WAIT, check_same_thread=False, isolation_level=None)
-        self._all.append(db)
+        db = sqlite3.connect(
+            uri, uri=True, timeout=_WAIT, check_same_thread=False, isolation_level=None, factory=_Connection
+        )
+        self._all.add(db)
         return db
 
-    def _pin(self) -> None:
-        """Begin to see one state, which stays until `refresh`."""
+    def _first_reader(self) -> sqlite3.Connection:
+        """A connection that was tried: where no files can be made beside the database, it must do without them."""
         assert self._file is not None
+        db = self._connect(self._reads)
         try:
-            _begin_reading(self._main)
+            _look(db)
+            return db
         except sqlite3.OperationalError as error:
+            db.close()
             wal = self._file.with_name(self._file.name + "-wal")
             if wal.exists() and wal.stat().st_size:
                 raise DiskError(
@@ -128,14 +189,38 @@ class Database:
                     "last can only be read where files may be written: open it once for writing, or copy the folder"
                 ) from error
             # Nobody can be writing where files cannot be made, and no log is waiting: the file alone is the truth.
-            self._all.remove(self._main)
-            self._main.close()
-            self._main = self._connect("ro&immutable=1")
-            _begin_reading(self._main)
+            self._reads = "ro&immutable=1"
+            db = self._connect(self._reads)
+            _look(db)
+            return db
 
 
-def _begin_reading(db: sqlite3.Connection) -> None:
-    db.execute("BEGIN")
+def forked(opened_in: int) -> ForkedError:
+    """The error of a handle that is used in a child process."""
+    return ForkedError(
+        f"this index was opened in process {opened_in} and is used in its child {os.getpid()}: "
+        "after a fork, open it again in the child with Index.open"
+    )
+
+
+_open: WeakSet[Database] = WeakSet()
+"""The databases of this process."""
+
+
+def _abandon_in_child() -> None:
+    """Keep inherited connections from ever being closed, also when the interpreter ends: closing would do harm."""
+    import ctypes
+
+    for database in list(_open):
+        for db in list(database._all):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_in_child)
+
+
+def _look(db: sqlite3.Connection) -> None:
     db.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
@@ -146,6 +231,10 @@ def translated(where: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _as_ours(error, where) from error
+    except MemoryError as error:
+        if isinstance(error, GossamerError):
+            raise
+        raise OutOfMemoryError(f"there is too little memory to work with {where}: nothing was changed") from error
 
 
 def _as_ours(error: sqlite3.Error, where: str) -> GossamerError:
@@ -156,6 +245,8 @@ def _as_ours(error: sqlite3.Error, where: str) -> GossamerError:
         return DiskError(f"the disk of {where} is full: nothing was changed; make room and try again")
     if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
         return DiskError(f"{where} could not be read or written ({error}): nothing was changed")
+    if name.startswith("SQLITE_NOMEM"):
+        return OutOfMemoryError(f"there is too little memory to work with {where}: nothing was changed")
     if isinstance(error, sqlite3.ProgrammingError):
         return ClosedError(f"this index was closed ({error}): open it again with Index.open")
-    return CorruptError(f"{where} cannot be understood ({error}): restore it from a copy or build it again")
+    return CorruptError(f"{where} cannot be understood ({error}): restore it from a copy, or run gossamer repair")

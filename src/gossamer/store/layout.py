@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from gossamer.errors import DiskError
 
 _SNAPSHOT = re.compile(r"snapshot-(\d+)")
 
@@ -15,6 +18,7 @@ class Layout:
     """Where everything lies.
 
     documents.sqlite     the truth (with -wal and -shm beside it while it is open)
+    documents.sums       checksums of its pages, and the newest operation that was acknowledged
     snapshot-<seq>/      the tree and the whitener after operation <seq>
     writer.lock          who writes
     """
@@ -46,7 +50,10 @@ class Layout:
 
     def snapshots(self) -> list[int]:
         """The snapshots there are, newest first."""
-        found = (_SNAPSHOT.fullmatch(file.name) for file in self.folder.iterdir())
+        try:
+            found = [_SNAPSHOT.fullmatch(name) for name in os.listdir(self.folder)]
+        except OSError as error:
+            raise DiskError(f"{self.folder} could not be read: {error.strerror or error}") from error
         return sorted((int(match[1]) for match in found if match), reverse=True)
 
     def drafts(self) -> list[Path]:
@@ -55,7 +62,12 @@ class Layout:
 
     def bytes(self) -> int:
         """What all of it takes."""
-        return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
+        total = 0
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                with suppress(OSError):  # a file that is gone takes nothing
+                    total += os.stat(os.path.join(folder, name)).st_size
+        return total
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """The log: one change is one transaction, and the tree is a function of the changes in their order.
 
-Live and in replay a change reaches the tree through the same `apply`, with the same rows in the same batches,
-so both give the same tree.
+Live and in replay a change reaches the tree through the same `stage`, with the same rows in the same batches, so both
+give the same tree. Staging does everything that can fail; what is left to do after the commit cannot.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from gossamer.checks import Floats
 from gossamer.errors import CorruptError
 from gossamer.store import rows
 from gossamer.store.learnt import write_learnt
-from gossamer.store.rows import DocumentRow, PassageRow
+from gossamer.store.rows import CURE, DocumentRow, PassageRow
 from gossamer.store.schema import Settings, write_settings
-from gossamer.vectors import VectorIndex
+from gossamer.vectors import Staged, VectorIndex
 
 Kind: TypeAlias = Literal["add", "delete", "refit"]
 """add: passages go and come. delete: they go. refit: a new tree is grown over all there are then."""
@@ -83,18 +83,45 @@ def record(db: sqlite3.Connection, change: Change) -> Step:
     return Step(seq, change.kind, np.array(gone, np.int64), np.array(born, np.int64), change.vectors)
 
 
-def apply(step: Step, vectors: VectorIndex | None) -> VectorIndex | None:
-    """The tree after `step`: the same one, changed, or a new one."""
+@dataclass(frozen=True)
+class StagedStep:
+    """A step that is ready to be made: `apply`, which cannot fail, and then `follow`."""
+
+    vectors: VectorIndex | None
+    change: Staged | None
+
+    def apply(self) -> VectorIndex | None:
+        """The tree after the step: the same one, changed, or a new one."""
+        if self.change is not None:
+            self.change.apply()
+        return self.vectors
+
+    def follow(self) -> None:
+        """Bring what guides searches up to date; where that fails, the next search does it."""
+        if self.change is not None:
+            self.change.follow()
+
+
+def stage(step: Step, vectors: VectorIndex | None) -> StagedStep:
+    """Do all of `step` that can fail; `vectors` stays as it is, and must not be changed before the step is made."""
     if step.kind == "refit":
         vectors = None
-    elif len(step.gone):
-        if vectors is None:
+    if vectors is None:
+        if len(step.gone):
             raise CorruptError(f"operation {step.seq} removes passages where there are none")
-        vectors.remove(step.gone.tolist())
-    if len(step.born):
-        if vectors is None:  # an index from which everything was removed is kept: it knows its whitener
-            vectors = VectorIndex(step.vectors.shape[1])
-        vectors.add(step.vectors, ids=step.born.tolist())
+        if not len(step.born):
+            return StagedStep(None, None)
+        vectors = VectorIndex(step.vectors.shape[1])
+    elif not len(step.born) and not len(step.gone):
+        return StagedStep(vectors, None)
+    return StagedStep(vectors, vectors.stage(step.vectors, step.born.tolist(), step.gone.tolist()))
+
+
+def apply(step: Step, vectors: VectorIndex | None) -> VectorIndex | None:
+    """The tree after `step`: the same one, changed, or a new one."""
+    staged = stage(step, vectors)
+    vectors = staged.apply()
+    staged.follow()
     return vectors
 
 
@@ -113,13 +140,13 @@ def steps_after(db: sqlite3.Connection, seq: int) -> Iterator[Step]:
     query = "SELECT seq, kind, born, gone, crc FROM operations WHERE seq > ? ORDER BY seq"
     operations = db.execute(query, (seq,)).fetchall()
     if len(operations) != last_seq(db) - seq:
-        raise CorruptError(f"operations after {seq} are missing from the log: restore documents.sqlite from a copy")
+        raise CorruptError(f"operations after {seq} are missing from the log: {CURE}")
     for expected, (found, kind, born, gone, crc) in enumerate(operations, seq + 1):
         if found != expected or _crc(found, kind, born, gone) != crc:
-            raise CorruptError(f"operation {expected} of the log was altered: restore documents.sqlite from a copy")
+            raise CorruptError(f"operation {expected} of the log was altered: {CURE}")
         step = read_step(db, found, kind)
         if kind != "refit" and (len(step.born), len(step.gone)) != (born, gone):
-            raise CorruptError(f"operation {found} of the log lacks passages: restore documents.sqlite from a copy")
+            raise CorruptError(f"operation {found} of the log lacks passages: {CURE}")
         yield step
 
 

@@ -7,13 +7,18 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gossamer.checks import Floats
 from gossamer.errors import CorruptError
+
+_Row = TypeVar("_Row")
+
+CURE = "restore it from a copy, or run gossamer repair"
+"""What to do where documents.sqlite is damaged."""
 
 _LISTED = "(SELECT value FROM json_each(?))"
 """A list of any length as one parameter."""
@@ -57,20 +62,21 @@ def count_documents(db: sqlite3.Connection) -> int:
 
 
 def documents_by_number(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, DocumentRow]:
-    """The documents of these numbers that are there."""
-    rows = db.execute(f"{_DOCUMENTS} WHERE document IN {_LISTED}", (_listed(numbers),))
-    return {row.document: row for row in map(_document, rows)}
+    """The documents of these numbers, all of which must be there."""
+    wanted = list(numbers)
+    rows = db.execute(f"{_DOCUMENTS} WHERE document IN {_LISTED}", (_listed(wanted),))
+    return _all_of(wanted, {row.document: row for row in map(checked_document, rows)}, "document")
 
 
 def documents_by_id(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, DocumentRow]:
     """The documents of these ids that are there."""
     rows = db.execute(f"{_DOCUMENTS} WHERE id IN {_LISTED}", (_listed(ids),))
-    return {row.id: row for row in map(_document, rows)}
+    return {row.id: row for row in map(checked_document, rows)}
 
 
 def all_documents(db: sqlite3.Connection) -> Iterator[DocumentRow]:
     """Every document, in order of arrival."""
-    return map(_document, db.execute(f"{_DOCUMENTS} ORDER BY document"))
+    return map(checked_document, db.execute(f"{_DOCUMENTS} ORDER BY document"))
 
 
 def numbers_where(db: sqlite3.Connection, condition: str, parameters: Sequence[Any]) -> list[int]:
@@ -115,9 +121,10 @@ def count_passages(db: sqlite3.Connection) -> int:
 
 
 def passages_by_number(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PassageRow]:
-    """The passages of these numbers that are there."""
-    rows = db.execute(f"{_PASSAGES} AND passage IN {_LISTED}", (_listed(numbers),))
-    return {row.passage: row for row in map(_passage, rows)}
+    """The passages of these numbers, all of which must be there."""
+    wanted = list(numbers)
+    rows = db.execute(f"{_PASSAGES} AND passage IN {_LISTED}", (_listed(wanted),))
+    return _all_of(wanted, {row.passage: row for row in map(checked_passage, rows)}, "passage")
 
 
 def owners(db: sqlite3.Connection) -> dict[int, int]:
@@ -126,9 +133,10 @@ def owners(db: sqlite3.Connection) -> dict[int, int]:
 
 
 def owners_of(db: sqlite3.Connection, passages: Iterable[int]) -> dict[int, int]:
-    """The documents of some passages."""
+    """The documents of some passages, all of which must be there."""
+    wanted = list(passages)
     query = f"SELECT passage, document FROM passages WHERE gone IS NULL AND passage IN {_LISTED}"
-    return dict(db.execute(query, (_listed(passages),)))
+    return _all_of(wanted, dict(db.execute(query, (_listed(wanted),))), "passage")
 
 
 def owned_by(db: sqlite3.Connection, documents: Iterable[int]) -> dict[int, int]:
@@ -154,7 +162,7 @@ def passage_texts(db: sqlite3.Connection, passages: Iterable[int], most: int) ->
 
 def all_passages(db: sqlite3.Connection) -> list[PassageRow]:
     """Every passage, in order."""
-    return [_passage(row) for row in db.execute(f"{_PASSAGES} ORDER BY passage")]
+    return [checked_passage(row) for row in db.execute(f"{_PASSAGES} ORDER BY passage")]
 
 
 def insert_passages(db: sqlite3.Connection, rows: Sequence[PassageRow], vectors: Floats, born: int) -> None:
@@ -164,7 +172,7 @@ def insert_passages(db: sqlite3.Connection, rows: Sequence[PassageRow], vectors:
         ((row.passage, row.document, row.start, row.stop, born, row.crc(born)) for row in rows),
     )
     blobs = ((row.passage, vector.tobytes()) for row, vector in zip(rows, vectors, strict=True))
-    db.executemany("INSERT INTO vectors VALUES (?, ?, ?)", ((at, blob, _vector_crc(at, blob)) for at, blob in blobs))
+    db.executemany("INSERT INTO vectors VALUES (?, ?, ?)", ((at, blob, vector_crc(at, blob)) for at, blob in blobs))
 
 
 def retire_passages(db: sqlite3.Connection, documents: Sequence[int] | None, gone: int) -> list[int]:
@@ -188,13 +196,13 @@ def vectors_where(
     numbers: list[int] = []
     blobs: list[bytes] = []
     for *place, blob, crc in rows:
-        number = _passage(place).passage
-        if not isinstance(blob, bytes) or _vector_crc(number, blob) != crc:
-            raise CorruptError(f"the vector of passage {number} was altered: restore documents.sqlite from a copy")
+        number = checked_passage(place).passage
+        if not isinstance(blob, bytes) or vector_crc(number, blob) != crc:
+            raise CorruptError(f"the vector of passage {number} was altered: {CURE}")
         numbers.append(number)
         blobs.append(blob)
     if len({len(blob) for blob in blobs}) > 1:
-        raise CorruptError("vectors of one operation differ in length: restore documents.sqlite from a copy")
+        raise CorruptError(f"vectors of one operation differ in length: {CURE}")
     matrix = np.frombuffer(b"".join(blobs), np.float32).reshape(len(blobs), -1 if blobs else 0)
     return np.array(numbers, np.int64), matrix
 
@@ -214,18 +222,27 @@ _DOCUMENTS = "SELECT document, id, text, metadata, crc FROM documents"
 _PASSAGES = "SELECT passage, document, start, stop, born, crc FROM passages WHERE gone IS NULL"
 
 
-def _document(row: Sequence[Any]) -> DocumentRow:
+def checked_document(row: Sequence[Any]) -> DocumentRow:
+    """A row of `documents` with its checksum compared."""
     *values, crc = row
     if _crc(*values) != crc:
-        raise CorruptError(f"document {values[1]!r} was altered on disk: restore documents.sqlite from a copy")
+        raise CorruptError(f"document {values[1]!r} was altered on disk: {CURE}")
     return DocumentRow(*values)
 
 
-def _passage(row: Sequence[Any]) -> PassageRow:
+def checked_passage(row: Sequence[Any]) -> PassageRow:
+    """A row of `passages` with its checksum compared."""
     *values, crc = row
     if _crc(*values) != crc:
-        raise CorruptError(f"passage {values[0]!r} was altered on disk: restore documents.sqlite from a copy")
+        raise CorruptError(f"passage {values[0]!r} was altered on disk: {CURE}")
     return PassageRow(*values[:4])
+
+
+def _all_of(wanted: Sequence[int], found: dict[int, _Row], what: str) -> dict[int, _Row]:
+    """`found`, unless some of what is in the tree is not in the database."""
+    if len(found) < len(wanted) and (missing := set(wanted) - set(found)):
+        raise CorruptError(f"{what} {min(missing)} is missing from documents.sqlite: {CURE}")
+    return found
 
 
 def _listed(values: Iterable[int] | Iterable[str]) -> str:
@@ -237,5 +254,6 @@ def _crc(*values: object) -> int:
     return zlib.crc32(repr(values).encode())
 
 
-def _vector_crc(passage: int, blob: bytes) -> int:
+def vector_crc(passage: int, blob: bytes) -> int:
+    """The checksum of a vector, which also says whose it is."""
     return zlib.crc32(blob, passage & 0xFFFFFFFF)

@@ -26,9 +26,9 @@ def write_snapshot(layout: Layout, seq: int, identity: str, vectors: VectorIndex
         shutil.rmtree(layout.snapshot(seq), ignore_errors=True)  # one that was found damaged
         os.rename(draft, layout.snapshot(seq))
         sync_folder(layout.folder)
-    except OSError as error:
+    except BaseException as error:
         shutil.rmtree(draft, ignore_errors=True)
-        if isinstance(error, DiskError):
+        if isinstance(error, DiskError) or not isinstance(error, OSError):
             raise
         raise DiskError(f"could not write {layout.snapshot(seq)}: {error.strerror or error}") from error
 

@@ -1,4 +1,9 @@
-"""Store: the folder as a whole. It records changes, takes snapshots, and finds back to the newest state."""
+"""Store: the folder as a whole. It records changes, takes snapshots, and finds back to the newest state.
+
+The truth is in documents.sqlite. Where it is damaged, opening refuses and names the cure. What is derived from it, the
+tree above all, is made again where it cannot be read; and where even that fails, the index opens `degraded`: without
+concepts, searched exactly.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,18 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 
-from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexError
+from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexError, StateError
+from gossamer.interrupts import uninterrupted
 from gossamer.lockfile import LockFile
 from gossamer.store import log, rows, schema
 from gossamer.store.database import Database, translated
 from gossamer.store.layout import Layout, sync_folder
+from gossamer.store.learnt import read_learnt
+from gossamer.store.pages import PageSums, wal_pages
 from gossamer.store.schema import Settings
 from gossamer.store.snapshots import is_ours, read_snapshot, remove_drafts, remove_old, write_snapshot
 from gossamer.vectors import VectorIndex
@@ -26,6 +34,9 @@ _log = logging.getLogger("gossamer.store")
 
 _SNAPSHOT_AFTER = 2_000
 """Work (passages, roughly) that is left to the log before a snapshot is taken, or half the index if that is more."""
+
+_CHECKPOINT_AFTER = 1_000
+"""Frames of SQLite's write-ahead log, a page each, after which they are copied into the database."""
 
 _ATTEMPTS = 5
 """How often a reader looks again when a writer removes the snapshot it was about to read."""
@@ -38,14 +49,45 @@ class Store:
         self.layout = layout
         self.database = database
         self._lock = lock
+        self._sums = None if layout is None else PageSums(layout.documents)
+        self._checkpointed = 0  # frames of SQLite's log when it was last copied into the database
         self._pending = 0  # work in the log since the last snapshot
         self._settled = True  # whether the last snapshot holds what guides searches
         self._damaged: list[int] = []  # snapshots that could not be read
         self.seq = 0  # the operation the tree stands at
         self.regrown = False  # whether the tree is no longer the one of the log, which the writer then writes down
+        self.degraded: str | None = None  # why there is no tree of concepts
+        acknowledged = None if self._sums is None else self._sums.acknowledged()  # first: a writer may go on meanwhile
         with database.reading() as db:
             schema.check_version(db, self.where)
             self.settings = schema.read_settings(db)
+            last = log.last_seq(db)
+        if acknowledged is not None and acknowledged.identity == self.settings.identity and acknowledged.seq > last:
+            raise _lost(self.where, last, acknowledged.seq)
+        self._verify(last)
+
+    def _verify(self, last: int) -> None:
+        """See that no page of the database was damaged since it was written, and that SQLite's log is whole."""
+        if self.layout is None or self._sums is None:
+            return
+        logged = wal_pages(self.layout.wal).last_commit
+        cut = self.database.frames() < logged
+        known = self._sums.acknowledged()
+        if cut or (known is None and self._sums.file.exists()) or self._sums.damaged():
+            _log.warning("%s is not as it was left: checking all of it", self.where)
+            self.check_content()
+            known = None  # sound, so it was another program that wrote, or the sums themselves are damaged
+        if known is None and self.writable:
+            self._begin_sums(last)
+
+    def _begin_sums(self, last: int) -> None:
+        """Write the checksums of all pages, for which SQLite's log must be empty."""
+        assert self._sums is not None
+        try:
+            if self.database.checkpoint(truncate=True):
+                self._sums.rebuild(self.settings.identity, last)
+        except DiskError as error:
+            _log.warning("the checksums of %s could not be written: %s", self.where, error)
 
     # -- beginning and end -------------------------------------------------------------------------
 
@@ -68,12 +110,13 @@ class Store:
         draft = Layout(layout.folder.with_name(f".{layout.folder.name}.{os.getpid()}"))
         lock = LockFile(draft.lock)
         try:
-            draft.folder.mkdir(parents=True)
-            lock.acquire()
-            _create_database(draft, settings)
-            os.rename(draft.folder, layout.folder)
-            sync_folder(layout.folder.absolute().parent)
-            return cls._start(layout, lock)
+            with uninterrupted():
+                draft.folder.mkdir(parents=True)
+                lock.acquire()
+                _create_database(draft, settings)
+                os.rename(draft.folder, layout.folder)
+                sync_folder(layout.folder.absolute().parent)
+                return cls._start(layout, lock)
         except BaseException as error:
             lock.release()
             shutil.rmtree(draft.folder, ignore_errors=True)
@@ -89,8 +132,8 @@ class Store:
         if mode == "r":
             return cls._start(layout, None)
         lock = LockFile(layout.lock)
-        lock.acquire()
         try:
+            lock.acquire()
             remove_drafts(layout)
             return cls._start(layout, lock)
         except BaseException:
@@ -108,9 +151,20 @@ class Store:
 
     def close(self) -> None:
         """Let go of the files and the lock."""
-        self.database.close()
-        if self._lock is not None:
-            self._lock.release()
+        with uninterrupted():
+            try:
+                if self.writable and self.layout is not None:
+                    self._put_log_away()
+            finally:
+                self.database.close()
+                if self._lock is not None:
+                    self._lock.release()
+
+    def _put_log_away(self) -> None:
+        """Copy SQLite's log into the database, with the checksums of what was copied, and empty it."""
+        with suppress(GossamerError):  # whatever is left in the log is durable there
+            self._checkpoint()
+            self.database.checkpoint(truncate=True)
 
     @property
     def where(self) -> str:
@@ -132,8 +186,8 @@ class Store:
 
     def prepare(self, change: log.Change) -> log.Step:
         """Write a change without making it durable or visible; `commit` or `rollback` must follow."""
-        db = self.database.begin()
         try:
+            db = self.database.begin()
             with translated(self.where):
                 return log.record(db, change)
         except BaseException:
@@ -142,11 +196,60 @@ class Store:
 
     def commit(self, step: log.Step, settings: Settings | None) -> None:
         """Make the prepared change durable."""
-        self.database.commit()
+        try:
+            self.database.commit()
+        except DiskError as error:
+            self.database.rollback()
+            self._overwrite_failed_commit(error)
+            raise
         self.seq = step.seq
         self._pending += step.work
         if settings is not None:
             self.settings = settings
+        if self._sums is not None:
+            with suppress(DiskError):  # it tells of damage later on; this change is safe without
+                self._sums.acknowledge(self.settings.identity, step.seq)
+
+    def _overwrite_failed_commit(self, error: DiskError) -> None:
+        """See that a commit that failed never comes back.
+
+        Where the disk failed to sync, all of the change may be in SQLite's log, and opening the index again would
+        find it there. The next transaction takes its place, so one is made that changes nothing.
+        """
+        if getattr(error.__cause__, "sqlite_errorname", "") == "SQLITE_FULL":
+            return  # it was not written as a whole
+        try:
+            schema.write_settings(self.database.begin(), self.settings)
+            self.database.commit()
+        except GossamerError as second:
+            self.database.rollback()
+            raise StateError(
+                f"{self.where} could not be written ({error}), and whether the change is on disk is not known: "
+                "close it and open it again to see"
+            ) from second
+
+    def checkpoint_if_due(self) -> None:
+        """Copy SQLite's log into the database where it has grown long; where that fails, it is tried again later."""
+        if self.layout is None or not self.writable:
+            return
+        frames = self.database.frames()
+        if frames < self._checkpointed:  # it began anew
+            self._checkpointed = 0
+        if frames - self._checkpointed >= _CHECKPOINT_AFTER:
+            try:
+                self._checkpoint()
+            except GossamerError as error:
+                _log.warning("the log of %s could not be copied into it, and is kept: %s", self.where, error)
+
+    def _checkpoint(self) -> None:
+        """Copy what SQLite's log holds into the database, and write the checksums of these pages."""
+        assert self.layout is not None
+        assert self._sums is not None
+        pages = wal_pages(self.layout.wal).pages
+        if pages:
+            self.database.checkpoint()
+            self._checkpointed = self.database.frames()
+            self._sums.update(pages)
 
     def holds(self, step: log.Step) -> bool:
         """Whether a step is in the log, whatever happened on the way."""
@@ -160,7 +263,7 @@ class Store:
     # -- finding back ------------------------------------------------------------------------------
 
     def load(self) -> VectorIndex | None:
-        """The tree as of the newest operation: the newest usable snapshot, and the log after it."""
+        """The tree as of the newest operation: the newest usable snapshot and the log after it, or made anew."""
         for _ in range(_ATTEMPTS):
             with self.reading() as db:
                 self.settings = schema.read_settings(db)
@@ -168,28 +271,26 @@ class Store:
                 seen = self.layout.snapshots() if self.layout else []
                 ahead = self._ahead(seen, last)
                 if ahead is None:
-                    self._pending = 0
-                    vectors = self._newest_snapshot(seen, last)
+                    vectors = self._from_snapshots(db, seen, last)
                     if vectors is not None:
-                        return self._replay(db, vectors)
+                        return vectors
                     if self.writable or (self.layout and self.layout.snapshots() == seen):
-                        return self._grow(db, last)
+                        return self._without_snapshot(db, last)
             if self.writable:
                 break
-            self.database.refresh()  # a writer went on while we were opening
-        raise CorruptError(
-            f"documents.sqlite of {self.where} ends at operation {last}, but a snapshot was taken at {ahead}: "
-            "operations are lost. Restore it from a copy, or remove the snapshot to go on with what is there"
-        )
+        raise _lost(self.where, last, ahead or 0)
 
     def catch_up(self, vectors: VectorIndex | None) -> VectorIndex | None:
         """A reader's tree brought to the newest operation."""
-        self.database.refresh()
         with self.reading() as db:
             self.settings = schema.read_settings(db)
-            if self.settings.forgotten <= self.seq:
+            if self.settings.forgotten <= self.seq and self.degraded is None:
                 return self._replay(db, vectors)
         return self.load()
+
+    def is_behind(self, db: sqlite3.Connection) -> bool:
+        """Whether another process has written since the tree was brought up to date."""
+        return not self.writable and log.last_seq(db) != self.seq
 
     def _ahead(self, snapshots: list[int], last: int) -> int | None:
         """A snapshot of ours that is newer than the newest operation; None as it should be."""
@@ -198,33 +299,53 @@ class Store:
                 return seq
         return None
 
-    def _newest_snapshot(self, snapshots: list[int], last: int) -> VectorIndex | None:
-        """The newest usable one, with `seq` set to its operation."""
+    def _from_snapshots(self, db: sqlite3.Connection, snapshots: list[int], last: int) -> VectorIndex | None:
+        """The newest snapshot that can be read, with the log after it; None where none can."""
         for seq in snapshots:
             if self.layout is None or not self.settings.forgotten <= seq <= last:
                 continue
             try:
                 vectors = read_snapshot(self.layout, seq, self.settings.identity)
-            except GossamerError as error:
+            except (GossamerError, MemoryError) as error:
                 _log.warning("snapshot %d of %s cannot be used, trying an older state: %s", seq, self.where, error)
                 if isinstance(error, CorruptError | NotAnIndexError):
                     self._damaged.append(seq)
                 continue
-            self.seq, self._settled = seq, vectors.settled
-            return vectors
+            self.seq, self._settled, self._pending = seq, vectors.settled, 0
+            with self._contained("replaying the log after a snapshot"):
+                return self._replay(db, vectors)
         return None
 
-    def _grow(self, db: sqlite3.Connection, last: int) -> VectorIndex | None:
-        """The tree without a snapshot: by the log since it last began anew or, failing that, from the documents."""
+    def _without_snapshot(self, db: sqlite3.Connection, last: int) -> VectorIndex | None:
+        """The tree by the log since it last began anew, or from the documents; or, failing that, none: `degraded`."""
         start = max(0, log.last_refit(db) - 1)
+        self.degraded = None
         if start >= self.settings.forgotten:
             if last:
                 _log.info("growing the tree of %s by the log from operation %d on", self.where, start + 1)
-            self.seq = start
-            return self._replay(db, None)
+            self.seq, self._pending = start, 0
+            with self._contained("replaying the log"):
+                return self._replay(db, None)
         _log.warning("no snapshot of %s can be used: growing its tree again from all documents", self.where)
         self.seq, self.regrown = last, True
-        return log.apply(log.read_step(db, last, "refit"), None)
+        step = log.read_step(db, last, "refit")
+        with self._contained("growing the tree from all documents"):
+            return log.apply(step, None)
+        self.regrown = False
+        self.degraded = f"its tree could not be made ({self._failure})"
+        _log.error("%s is degraded: %s. Searches look at everything; run gossamer repair", self.where, self.degraded)
+        return VectorIndex.flat(step.vectors, step.born.tolist()) if len(step.born) else None
+
+    @contextmanager
+    def _contained(self, doing: str) -> Iterator[None]:
+        """Go on after a failure to derive the tree; one to read the truth goes through, and so does Ctrl-C."""
+        try:
+            yield
+        except (CorruptError, DiskError):
+            raise
+        except Exception as error:
+            self._failure = error
+            _log.warning("%s failed for %s, trying another way: %r", doing, self.where, error)
 
     def _replay(self, db: sqlite3.Connection, vectors: VectorIndex | None) -> VectorIndex | None:
         for step in log.steps_after(db, self.seq):
@@ -258,7 +379,7 @@ class Store:
                 oldest = remove_old(self.layout)
                 if oldest is not None:
                     self._forget(oldest)
-        except DiskError as error:
+        except (DiskError, MemoryError) as error:
             _log.warning("no snapshot of %s could be taken, the log is kept instead: %s", self.where, error)
         self._pending = 0
 
@@ -270,14 +391,13 @@ class Store:
         self._damaged.clear()
 
     def _forget(self, seq: int) -> None:
-        db = self.database.begin()
-        try:
-            settings = log.forget(db, seq, self.settings)
-            self.database.commit()
-            self.settings = settings
-        except BaseException:
-            self.rollback()
-            raise
+        with uninterrupted():
+            try:
+                settings = log.forget(self.database.begin(), seq, self.settings)
+                self.database.commit()
+                self.settings = settings
+            finally:
+                self.rollback()
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -291,29 +411,60 @@ class Store:
 
     def check(self, vectors: VectorIndex | None) -> None:
         """Raise `CorruptError` unless every row is as it was written and the tree holds exactly the passages."""
+        self.check_content()
+        with self.reading() as db:
+            numbers, _ = rows.vectors_where(db, "gone IS NULL", ())
+        held = 0 if vectors is None else len(vectors)
+        if held != len(numbers) or any(number not in vectors for number in numbers.tolist()):  # type: ignore[operator]
+            raise CorruptError(f"the tree holds {held} passages, the database {len(numbers)}, or others: open it again")
+
+    def check_content(self) -> None:
+        """Raise `CorruptError` unless the database is sound: its pages, every row, the log, and the full text.
+
+        The full text checks itself by a statement that counts as a write, so it is done on a copy.
+        """
         with self.reading() as db:
             verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if verdict != "ok":
-                raise CorruptError(f"documents.sqlite of {self.where} is damaged: {verdict}")
-            _check_rows(db, vectors)
-        if self.writable:  # FTS5 checks itself by a statement that counts as a write
-            db = self.database.begin()
-            try:
-                with translated(self.where):
-                    db.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
-            finally:
-                self.rollback()
+                raise CorruptError(f"{_damaged(self.where)}: {verdict}")
+            _check_rows(db, self.settings)
+        copy = self.database.copy_to(None)
+        try:
+            with translated(self.where):
+                copy.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
+        finally:
+            copy.close()
 
 
-def _check_rows(db: sqlite3.Connection, vectors: VectorIndex | None) -> None:
+def _lost(where: str, last: int, expected: int) -> CorruptError:
+    return CorruptError(
+        f"documents.sqlite of {where} ends at operation {last}, but operation {expected} was acknowledged: what came "
+        "after is lost, as when SQLite's log beside it was damaged or an older copy was put in its place. Restore it "
+        "from a copy, or go on with what is there after gossamer repair"
+    )
+
+
+def _damaged(where: str) -> str:
+    return f"documents.sqlite of {where} is damaged (restore it from a copy, or run gossamer repair)"
+
+
+def _check_rows(db: sqlite3.Connection, settings: Settings) -> None:
+    """Every row has the checksum it was written with, and what belongs together is there."""
     documents = {row.document for row in rows.all_documents(db)}
-    numbers, _ = rows.vectors_where(db, "gone IS NULL", ())
     owners = {row.document for row in rows.all_passages(db)}
     if owners != documents:
-        raise CorruptError(f"{len(documents)} documents, but passages of {len(owners)}: restore from a copy")
-    held = 0 if vectors is None else len(vectors)
-    if held != len(numbers) or any(number not in vectors for number in numbers.tolist()):  # type: ignore[operator]
-        raise CorruptError(f"the tree holds {held} passages, the database {len(numbers)}, or others: open it again")
+        raise CorruptError(f"{len(documents)} documents, but passages of {len(owners)}: run gossamer repair")
+    for table, largest in (("documents", max(documents, default=0)), ("passages", _largest(db, "passages", "passage"))):
+        if rows.next_number(db, table) <= largest:
+            raise CorruptError(f"the numbering of {table} was altered: run gossamer repair")
+    rows.vectors_where(db, "gone IS NULL", ())
+    read_learnt(db)
+    for _ in log.steps_after(db, max(settings.forgotten, log.last_refit(db))):
+        pass
+
+
+def _largest(db: sqlite3.Connection, table: str, column: str) -> int:
+    return int(db.execute(f"SELECT ifnull(max({column}), 0) FROM {table}").fetchone()[0])
 
 
 def _create_database(layout: Layout, settings: Settings) -> None:
@@ -321,8 +472,10 @@ def _create_database(layout: Layout, settings: Settings) -> None:
     try:
         schema.create(database.begin(), settings)
         database.commit()
+        database.checkpoint(truncate=True)
     finally:
         database.close()
+    PageSums(layout.documents).rebuild(settings.identity, 0)
 
 
 def _check_is_index(layout: Layout) -> None:

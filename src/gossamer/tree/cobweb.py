@@ -115,6 +115,33 @@ class CobwebTree:
                 progress(start + len(chunk), len(X))
         return np.arange(first, first + len(X), dtype=np.int64)
 
+    def reserve(self, documents: int) -> None:
+        """Make room for so many more documents, so that inserting them allocates nothing."""
+        with uninterrupted():
+            self._make_room(documents + RESERVE, documents + RESERVE)
+
+    def insert_reserved(self, X: npt.NDArray[np.float32]) -> None:
+        """Insert rows that were checked, and that room was made for with `reserve`: nothing in this can fail."""
+        with uninterrupted():
+            self._insert_chunk(X)
+
+    def grown(
+        self, X: npt.NDArray[np.float32], *, scale: npt.ArrayLike | None = None, flat: bool = False,
+        progress: Progress | None = None,
+    ) -> TreeArrays:  # fmt: skip
+        """The tree that `grow` would make, beside this one, which stays as it is until `replace_arrays`.
+
+        Room for X must have been made with `reserve`, because both share the vectors.
+        """
+        hear = _as_share(progress, self.n_documents + len(X))
+        new, _ = put_together(self._t, X, self._weights(scale), flat=flat, keep=0, looking_in_tree=False, hear=hear)
+        hear(1.0)
+        return new
+
+    def replace_arrays(self, arrays: TreeArrays) -> None:
+        """Become the tree that `grown` made."""
+        self._t, self._neighbours = arrays, None
+
     def _insert_chunk(self, X: npt.NDArray[np.float32]) -> None:
         self._make_room(len(X))
         done, node = insert_rows(self._t, X, 0, NONE)

@@ -29,6 +29,10 @@ _QUERY_LENGTH: Final = 32_000.0
 _BEYOND: Final = 140.0
 """Steps. A tenth more than codes have: what is cut off is then more than what rounding takes."""
 
+_USUAL: Final = 0.999
+_OUTLYING: Final = 4.0
+"""The share of rows that the grid reaches at least, and how far beyond them the rest must lie to be left outside."""
+
 _REACH: Final = 0.85
 """The best of n is near z = √(2 ln n) standard deviations below the mean; real concepts are not quite Gaussian. Of
 factors from 0.5 to 1.1 for this and 0.8 to 1.2 for the spread (see `walk`), 0.85 and 0.9 are in the middle of what is
@@ -52,12 +56,18 @@ class Codes(NamedTuple):
 
 
 def choose_grid(t: TreeArrays) -> tuple[Floats, Doubles]:
-    """A centre and a step for the vectors in the tree: codes reach the largest coordinate there is."""
+    """A centre and a step for the vectors in the tree: codes reach the largest coordinate there is.
+
+    Where the largest is of a few rows far beyond all others, it is the largest of the others that codes reach.
+    """
     alive = np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])
     vectors = t.vectors[: t.meta[Meta.LEAF_ROWS]][alive]
     centre = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-    largest = max(float(np.abs(part - centre).max()) for part in np.array_split(vectors, 1 + len(vectors) // 8192))
-    return centre, np.array([max(largest, 1e-30) / 127.0])
+    reach = np.concatenate(
+        [np.abs(part - centre).max(axis=1) for part in np.array_split(vectors, 1 + len(vectors) // 8192)]
+    )
+    largest, usual = float(reach.max()), float(np.quantile(reach, _USUAL))
+    return centre, np.array([max(usual if largest > _OUTLYING * usual > 0.0 else largest, 1e-30) / 127.0])
 
 
 @kernel

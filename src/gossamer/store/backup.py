@@ -1,0 +1,130 @@
+"""A copy of an index while it is written: consistent, as of one operation, and an index in its own right."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from gossamer.bundle import MANIFEST
+from gossamer.errors import DiskError, GossamerError, NotAnIndexError
+from gossamer.lockfile import LockFile
+from gossamer.store import log, schema
+from gossamer.store.database import Database, translated
+from gossamer.store.layout import Layout, sync_folder
+from gossamer.store.pages import PageSums
+from gossamer.store.schema import Settings
+from gossamer.store.snapshots import is_ours
+
+
+def back_up(database: Database, source: Layout | None, target: Layout) -> int:
+    """Copy an index into a folder; returns the operation the copy is of. An earlier copy there is replaced.
+
+    The database is copied as one state of it. Snapshots that an earlier copy has already are not copied again; one that
+    the writer removes meanwhile is done without.
+    """
+    known = _identity(target)
+    lock = LockFile(target.lock)
+    draft = Layout(target.folder.with_name(f".{target.folder.name}.{os.getpid()}"))
+    try:
+        if known is not None:
+            lock.acquire()
+        draft.folder.mkdir(parents=True)
+        settings, seq = _copy_database(database, draft)
+        if known not in (None, settings.identity):
+            raise NotAnIndexError(
+                f"{target.folder} is another index, not an earlier copy of this one: choose another path"
+            )
+        if source is not None:
+            _copy_snapshots(source, target, draft, settings, seq)
+        PageSums(draft.documents).rebuild(settings.identity, seq)
+        _put_in_place(draft, target)
+        return seq
+    except OSError as error:
+        if isinstance(error, GossamerError):
+            raise
+        raise DiskError(f"{target.folder} could not be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(draft.folder, ignore_errors=True)
+        lock.release()
+
+
+def _identity(target: Layout) -> str | None:
+    """Whose copy is there already; None where there is nothing."""
+    if not target.folder.exists():
+        return None
+    try:
+        if target.folder.is_dir() and not any(target.folder.iterdir()):
+            target.folder.rmdir()
+            return None
+        database = Database(target.documents, writable=False)
+    except (OSError, sqlite3.Error) as error:
+        raise NotAnIndexError(f"{target.folder} exists and is not a copy of an index: choose another path") from error
+    try:
+        with database.reading() as db:
+            schema.check_version(db, str(target.folder))
+            return schema.read_settings(db).identity
+    finally:
+        database.close()
+
+
+def _copy_database(database: Database, draft: Layout) -> tuple[Settings, int]:
+    copy = database.copy_to(draft.documents)
+    try:
+        with translated(str(draft.documents)):
+            copy.execute("PRAGMA journal_mode = WAL")  # which an index in memory was not in
+            found = schema.read_settings(copy), log.last_seq(copy)
+            copy.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        copy.close()
+    _sync(draft.documents)
+    return found
+
+
+def _copy_snapshots(source: Layout, earlier: Layout, draft: Layout, settings: Settings, seq: int) -> None:
+    for at in source.snapshots():
+        if settings.forgotten <= at <= seq and is_ours(source, at, settings.identity):
+            try:
+                _copy_snapshot(source.snapshot(at), earlier.snapshot(at), draft.snapshot(at))
+            except FileNotFoundError:
+                shutil.rmtree(draft.snapshot(at), ignore_errors=True)
+
+
+def _copy_snapshot(source: Path, earlier: Path, draft: Path) -> None:
+    draft.mkdir()
+    same = _manifest(earlier) == (source / MANIFEST).read_bytes()
+    for file in source.iterdir():
+        if same and (earlier / file.name).exists():
+            with suppress(OSError):  # where links cannot be made, it is copied
+                os.link(earlier / file.name, draft / file.name)
+                continue
+        shutil.copyfile(file, draft / file.name)
+        _sync(draft / file.name)
+    sync_folder(draft)
+
+
+def _manifest(snapshot: Path) -> bytes | None:
+    try:
+        return (snapshot / MANIFEST).read_bytes()
+    except OSError:
+        return None
+
+
+def _put_in_place(draft: Layout, target: Layout) -> None:
+    sync_folder(draft.folder)
+    old = target.folder.with_name(f".{target.folder.name}.{os.getpid()}.old")
+    if target.folder.exists():
+        os.rename(target.folder, old)
+    os.rename(draft.folder, target.folder)
+    sync_folder(target.folder.absolute().parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync(file: Path) -> None:
+    handle = os.open(file, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

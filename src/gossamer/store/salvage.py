@@ -1,0 +1,140 @@
+"""What can still be read from a damaged documents.sqlite, row by row. Nothing is written to it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gossamer.bundle import Bundle
+from gossamer.checks import Floats, as_vectors
+from gossamer.errors import GossamerError
+from gossamer.store import rows, schema
+from gossamer.store.learnt import read_learnt
+from gossamer.store.rows import DocumentRow, PassageRow
+from gossamer.store.schema import Settings
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Something that could not be saved."""
+
+    what: str
+    """The id of a document, or the name of what it is."""
+    why: str
+
+
+@dataclass
+class Salvage:
+    """All that could be read of one index."""
+
+    settings: Settings | None = None
+    learnt: Bundle | None = None
+    documents: list[DocumentRow] = field(default_factory=list)
+    passages: dict[int, list[tuple[PassageRow, Floats | None]]] = field(default_factory=dict)
+    """By document; each with its vector, where that can be used."""
+    lost: list[Lost] = field(default_factory=list)
+
+
+def salvage(file: Path) -> Salvage:
+    """Read what can be read of a database."""
+    found = Salvage()
+    db = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
+    try:
+        found.settings = _settings(db)
+        with suppress(GossamerError, sqlite3.Error, ValueError):
+            found.learnt = read_learnt(db)
+        _read_documents(db, found)
+        _read_passages(db, found)
+    finally:
+        db.close()
+    return found
+
+
+def _settings(db: sqlite3.Connection) -> Settings | None:
+    """The settings; where their checksum is wrong but they can be read, as they are."""
+    try:
+        return schema.read_settings(db)
+    except (GossamerError, sqlite3.Error, ValueError, KeyError, TypeError):
+        pass
+    try:
+        values = json.loads(db.execute("SELECT value FROM settings WHERE name = 'index'").fetchone()[0])
+        return Settings(**{field.name: values[field.name] for field in fields(Settings)})
+    except (sqlite3.Error, ValueError, KeyError, TypeError):
+        return None
+
+
+def _read_documents(db: sqlite3.Connection, found: Salvage) -> None:
+    seen: set[str] = set()
+    for number, row in _each(db, "documents", "document", "document, id, text, metadata, crc", found):
+        try:
+            document = rows.checked_document(row)
+            json.loads(document.metadata)
+            if not document.id or not document.text.strip() or document.id in seen:
+                raise ValueError
+        except (GossamerError, ValueError, AttributeError, TypeError, RecursionError):
+            name = row[1] if isinstance(row[1], str) and row[1] else f"document number {number}"
+            found.lost.append(Lost(name, "its text, id or metadata was altered on disk"))
+            continue
+        seen.add(document.id)
+        found.documents.append(document)
+
+
+def _read_passages(db: sqlite3.Connection, found: Salvage) -> None:
+    vectors: dict[int, Floats] = {}
+    dim = None if found.settings is None else found.settings.dim
+    for number, (_, blob, crc) in _each(db, "vectors", "passage", "passage, vector, crc", None):
+        if isinstance(blob, bytes) and rows.vector_crc(number, blob) == crc and len(blob) % 4 == 0:
+            with suppress(GossamerError):
+                vectors[number] = as_vectors(np.frombuffer(blob, np.float32), dim)[0]
+    passages: dict[int, list[tuple[PassageRow, Floats | None]]] = defaultdict(list)
+    for number, row in _each(db, "passages", "passage", "passage, document, start, stop, born, crc, gone", None):
+        *place, gone = row
+        if gone is None:
+            with suppress(GossamerError, TypeError):
+                passage = rows.checked_passage(place)
+                passages[passage.document].append((passage, vectors.get(number)))
+    found.passages = dict(passages)
+
+
+def _each(
+    db: sqlite3.Connection, table: str, key: str, columns: str, found: Salvage | None
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows of a table in order; where a page cannot be read, its rows are asked for one by one."""
+    last = 0
+    try:
+        for row in db.execute(f"SELECT {columns} FROM {table} ORDER BY {key}"):
+            last = row[0]
+            yield last, row
+        return
+    except sqlite3.Error:
+        pass
+    for number in range(last + 1, _largest(db, table, key) + 1):
+        try:
+            row = db.execute(f"SELECT {columns} FROM {table} WHERE {key} = ?", (number,)).fetchone()
+        except sqlite3.Error:
+            if found is not None:
+                found.lost.append(Lost(f"document number {number}", "the page it is on cannot be read"))
+            continue
+        if row is not None:
+            yield number, row
+
+
+def _largest(db: sqlite3.Connection, table: str, key: str) -> int:
+    """The largest number in a table, by what can be read."""
+    found = [0]
+    for query in (
+        f"SELECT max({key}) FROM {table}",
+        f"SELECT seq FROM sqlite_sequence WHERE name = '{'passages' if table == 'vectors' else table}'",
+        f"SELECT max({key}) FROM passages",
+    ):
+        with suppress(sqlite3.Error, TypeError, IndexError):
+            found += [int(value) for (value,) in db.execute(query) if value is not None]
+    return max(found)
