@@ -37,6 +37,9 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class GossamerError(Exception):
     """Base of every error in this package."""
@@ -165,6 +168,17 @@ class UnreachableError(ServiceError):
 
 class OutOfMemoryError(GossamerError, MemoryError):
     """There is too little memory for what was asked; nothing was changed."""
+
+
+@contextmanager
+def enough_memory(what: str) -> Iterator[None]:
+    """Raise `OutOfMemoryError`, which says for what, where memory runs out in the block."""
+    try:
+        yield
+    except MemoryError as error:
+        if isinstance(error, GossamerError):
+            raise
+        raise OutOfMemoryError(f"there is too little memory {what}: nothing was changed") from error
 
 
 class MissingExtraError(GossamerError, ImportError):

@@ -45,11 +45,11 @@ from gossamer.errors import (
     ClosedError,
     DegradedError,
     DimensionError,
-    OutOfMemoryError,
     ParameterError,
     ReadOnlyError,
     StateError,
     UnknownIdError,
+    enough_memory,
 )
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.cuts import nested_cuts
@@ -137,7 +137,8 @@ class Index:
     ) -> Self:
         """An empty index in the new folder `path`, open for writing."""
         loaded = load_encoder(encoder)
-        return cls._on(Store.create(path, _new_settings(loaded, max_tokens, overlap)), loaded, labeller)
+        with enough_memory(f"to make {path}"):
+            return cls._on(Store.create(path, _new_settings(loaded, max_tokens, overlap)), loaded, labeller)
 
     @classmethod
     def open(
@@ -154,14 +155,15 @@ class Index:
         written up to then.
         """
         one_of(mode, "mode", ("w", "r"))
-        store = Store.open(path, mode)
-        try:
-            with store.reading() as db:
-                learnt = read_learnt(db)
-            return cls._on(store, reload_encoder(store.settings, learnt, encoder), labeller)
-        except BaseException:
-            store.close()
-            raise
+        with enough_memory(f"to open {path}"):
+            store = Store.open(path, mode)
+            try:
+                with store.reading() as db:
+                    learnt = read_learnt(db)
+                return cls._on(store, reload_encoder(store.settings, learnt, encoder), labeller)
+            except BaseException:
+                store.close()
+                raise
 
     @staticmethod
     def repair(
@@ -222,9 +224,14 @@ class Index:
         on_disk = self._store.writable and self._store.layout is not None
         usable = not self._broken and not self._store.degraded
         if on_disk and usable and self._store.snapshot_due(self._vectors, closing=True):
-            if self._vectors is not None:
-                self._vectors.settle()  # once for all, not once for each that opens it
-            self._store.snapshot(self._vectors)
+            try:
+                if self._vectors is not None:
+                    self._vectors.settle()  # once for all, not once for each that opens it
+                self._store.snapshot(self._vectors)
+            except MemoryError as error:
+                _log.warning(
+                    "%s is closed without a snapshot, for which memory is too small: %s", self._store.where, error
+                )
 
     def __reduce__(self) -> Any:
         raise StateError(
@@ -403,12 +410,8 @@ class Index:
                     f"{self._store.where} is degraded, {self._store.degraded}: it can be searched, but not changed. "
                     "Repair it with Index.repair or gossamer repair"
                 )
-            try:
+            with enough_memory("for this change"):
                 yield
-            except MemoryError as error:
-                if isinstance(error, OutOfMemoryError):
-                    raise
-                raise OutOfMemoryError("there is too little memory for this change: nothing was changed") from error
 
     def _write(self, change: Change, encoder: Encoder | None = None) -> None:
         # In memory there is one connection, and what is being written would be seen: searches are kept out early.
@@ -692,7 +695,8 @@ class Index:
         replaced at the end, and what it shares with this one is not copied again.
         """
         self._check_usable()
-        return back_up(self._store.database, self._store.layout, Layout(Path(path)))
+        with enough_memory("to copy the index"):
+            return back_up(self._store.database, self._store.layout, Layout(Path(path)))
 
     def info(self) -> IndexInfo:
         """What the index is and what it takes."""
@@ -720,9 +724,10 @@ class Index:
         self._check_process()
         with self._one_writer.alone(), self._lock.writing() if in_memory else self._lock.reading():
             self._check_usable()
-            if self._vectors is not None:
-                self._vectors.check()
-            self._store.check(self._vectors)
+            with enough_memory("to check the index"):
+                if self._vectors is not None:
+                    self._vectors.check()
+                self._store.check(self._vectors)
 
     def __len__(self) -> int:
         with self._reading() as db:
@@ -746,7 +751,7 @@ class Index:
         while True:
             with self._lock.reading():
                 self._check_usable()
-                with self._store.reading() as db:
+                with enough_memory("for this"), self._store.reading() as db:
                     if not self._store.is_behind(db):
                         yield db
                         return

@@ -54,9 +54,9 @@ class LockFile:
                     'or open it for reading with mode="r"'
                 )
             self._take(handle)
-        except OSError as error:
+        except BaseException as error:
             os.close(handle)
-            if isinstance(error, DiskError):
+            if isinstance(error, DiskError) or not isinstance(error, OSError):
                 raise
             raise DiskError(f"{self._file} could not be locked ({error.strerror or error})") from error
         self._handle = handle

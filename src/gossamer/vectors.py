@@ -588,6 +588,9 @@ class VectorIndex:
     def __contains__(self, id: object) -> bool:
         return id in self._ids
 
+    def __reduce__(self) -> Any:
+        raise StateError("a VectorIndex cannot be pickled: save it to a folder, and load it in the other process")
+
     def __repr__(self) -> str:
         return f"VectorIndex(dim={self._dim}, preset={self._preset!r}, documents={len(self)})"
 

@@ -9,7 +9,23 @@ from typing import Annotated
 import typer
 
 import gossamer
-from gossamer.cli import delete, demo, eval, eval_tree, explain, index, info, keys, models, refine, search, serve, tree
+from gossamer.cli import (
+    backup,
+    delete,
+    demo,
+    eval,
+    eval_tree,
+    explain,
+    index,
+    info,
+    keys,
+    models,
+    refine,
+    repair,
+    search,
+    serve,
+    tree,
+)
 from gossamer.cli.command import examples
 
 app = typer.Typer(
@@ -45,6 +61,8 @@ app.command(epilog=tree.EXAMPLES)(tree.tree)
 app.command(epilog=info.EXAMPLES)(info.info)
 app.command(epilog=delete.EXAMPLES)(delete.delete)
 app.command(epilog=refine.EXAMPLES)(refine.refine)
+app.command(epilog=backup.EXAMPLES)(backup.backup)
+app.command(epilog=repair.EXAMPLES)(repair.repair)
 app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.add_typer(keys.app, name="keys")
 app.add_typer(models.app, name="models")

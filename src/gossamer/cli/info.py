@@ -41,7 +41,8 @@ def _show(screen: Screen, about: IndexInfo) -> None:
 
 
 def _rows(about: IndexInfo) -> dict[str, str]:
-    return {
+    degraded = {"degraded": f"{about.degraded}: run gossamer repair"} if about.degraded else {}
+    return degraded | {
         "index": about.path or "in memory",
         "documents": f"{about.documents:,}",
         "passages": f"{about.passages:,}",

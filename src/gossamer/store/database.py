@@ -27,6 +27,7 @@ from gossamer.errors import (
     GossamerError,
     LockedError,
     OutOfMemoryError,
+    enough_memory,
 )
 
 _WAIT: Final = 30.0
@@ -228,13 +229,10 @@ def _look(db: sqlite3.Connection) -> None:
 def translated(where: str) -> Iterator[None]:
     """SQLite's errors as ours, each with its cure."""
     try:
-        yield
+        with enough_memory(f"to work with {where}"):
+            yield
     except sqlite3.Error as error:
         raise _as_ours(error, where) from error
-    except MemoryError as error:
-        if isinstance(error, GossamerError):
-            raise
-        raise OutOfMemoryError(f"there is too little memory to work with {where}: nothing was changed") from error
 
 
 def _as_ours(error: sqlite3.Error, where: str) -> GossamerError:
