@@ -28,6 +28,7 @@ _Debug = Annotated[bool, typer.Option("--debug", envvar="GOSSAMER_DEBUG", help="
 
 _AS_TYPED = {
     "on_error='skip'": "--on-error skip",
+    "follow_links=True": "--follow-links",
     "Choose another text_field": "Choose another --text-field",
     "Choose a text_field": "Choose a --text-field",
     "Choose another id_field": "Choose another --id-field",
@@ -62,7 +63,10 @@ def examples(*lines: str) -> str:
 
 def sentence(error: BaseException) -> str:
     """What an error says, in the words of the command line."""
-    text = str(error) or type(error).__name__
+    return _as_typed(str(error) or type(error).__name__)
+
+
+def _as_typed(text: str) -> str:
     for python, shell in _AS_TYPED.items():
         text = text.replace(python, shell)
     return text
@@ -106,7 +110,7 @@ class _ToStderr(logging.Handler):
     """Lines for people, on whatever standard error is now: progress bars put their own in its place."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr)
+        print(f"{record.levelname.lower()}: {_as_typed(record.getMessage())}", file=sys.stderr)
 
 
 @contextmanager
