@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from gossamer.snippets import shortened
+
 LONGEST_ID = 1_000
 LONGEST_TEXT = 2**24
 LONGEST_METADATA = 1_000_000
@@ -81,9 +83,9 @@ def _key_problem(keys: Iterable[str]) -> Problem | None:
 def _value_problem(values: Iterable[Any]) -> Problem | None:
     for value in values:
         if isinstance(value, str) and "\0" in value:
-            what = f"has a NUL character in the metadata value {value[:40]!r}, which cannot be searched"
+            what = f"has a NUL character in the metadata value {shortened(value, 40)!r}, which cannot be searched"
             return Problem(what, "take it out")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            what = f"has a whole number of {value.bit_length()} bits in its metadata (from -2**63 to 2**63 - 1 is possible)"
+            what = f"has the number {shortened(str(value), 25)} in its metadata, beyond -2**63 to 2**63 - 1"
             return Problem(what, "write it as text or as a float")
     return None

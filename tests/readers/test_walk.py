@@ -123,11 +123,7 @@ def test_links_out_of_a_folder_are_left_out_and_counted(tmp_path: Path, caplog: 
         f"skipped 1 files that are links out of their folder, such as {folder}/link.txt: follow_links=True reads them"
     ]
     followed = read(folder, follow_links=True)
-    assert [record.text for record in followed] == [
-        "text of folder/a.txt",
-        "text of secret.txt",
-        "text of folder/a.txt",
-    ]
+    assert [record.id for record in followed] == ["a.txt", "link.txt", "up.txt"]
     assert followed.links == 0
     assert [record.text for record in read(folder / "link.txt")] == ["text of secret.txt"], "it was named itself"
 

@@ -51,9 +51,7 @@ def as_path(key: str) -> Path:
     if len(names) > DEEPEST:
         refuse(f"{show(key)} goes {len(names)} levels deep (at most {DEEPEST}): a dot in a name is written \\.")
     if (longest := max(map(len, names))) > LONGEST_KEY:
-        refuse(
-            f"{show(key)} has a name of {longest:,} characters, and no key has more than {LONGEST_KEY:,}: shorten it"
-        )
+        refuse(f"{show(key)} has a name of {longest:,} characters (at most {LONGEST_KEY:,}): no stored key is longer")
     return tuple(names)
 
 

@@ -10,7 +10,8 @@ notes.md {'title': 'Trees'}
 a1 {'year': 2020}
 
 JSON Lines, CSV and Parquet are streamed: no more than a batch of rows is held. A line may have 67,108,864 characters,
-a document 16,777,216 and a .json file, which is held whole, 268,435,456: what is larger, or unpacks to more, is not read.
+a document 16,777,216 and a .json file, which is held whole, 268,435,456. What is larger, or unpacks to more, is not
+read.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from gossamer.readers.opening import open_text
 from gossamer.readers.record import Account, Record
 from gossamer.readers.walk import Source
 
-
 _LONGEST = 2**28
 """Characters in a file: what Python makes of them may take twenty times as many bytes."""
 
