@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import shutil
+import sqlite3
+import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -13,12 +17,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from bag import DIM, encode, sentence
 from gossamer import Index, VectorIndex
 from gossamer.encoders import CallableEncoder
 from gossamer.errors import (
     ClosedError,
+    CorruptError,
     DimensionError,
     DtypeError,
     DuplicateIdError,
@@ -34,6 +40,7 @@ from gossamer.errors import (
     StateError,
     UnknownEncoderError,
     UnknownIdError,
+    UntrustedEncoderError,
 )
 from gossamer.fulltext import bm25, query_words
 from gossamer.hybrid import WEIGHT
@@ -424,6 +431,63 @@ def test_without_known_words_the_ranking_is_dense(small: Index, query: str) -> N
 
 def test_a_query_of_very_many_words(small: Index) -> None:
     assert len(small.search(" ".join(f"word{at}" for at in range(20_000)) + " moon")) == 5
+
+
+# -- an index from a stranger ------------------------------------------------------------------------
+
+
+def rewrite(path: Path, **changed: Any) -> None:
+    """Change the settings of an index as someone who knows the format would."""
+    with closing(sqlite3.connect(path / "documents.sqlite")) as db:
+        settings = json.loads(db.execute("SELECT value FROM settings").fetchone()[0])
+        value = json.dumps(settings | changed)
+        db.execute("UPDATE settings SET value = ?, crc = ?", (value, zlib.crc32(value.encode())))
+        db.commit()
+
+
+@pytest.mark.parametrize("name", ["st:/tmp/evil", "hf:someone/model", "minilm?path=/tmp/evil", "lsa?x=1", "new:kind"])
+def test_an_encoder_that_can_bring_code_is_not_loaded_by_the_word_of_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / "a.gsm"
+    Index.create(path, encode).close()
+    rewrite(path, encoder=name)
+    loaded: list[Any] = []
+
+    def load(spec: Any) -> Any:
+        loaded.append(spec)
+        return CallableEncoder(encode)
+
+    monkeypatch.setattr("gossamer.encoding.load_encoder", load)
+    for mode in ("r", "w"):
+        with pytest.raises(UntrustedEncoderError) as caught:
+            Index.open(path, mode=mode)  # type: ignore[arg-type]
+    assert f"Index.open(path, encoder={name!r})" in str(caught.value)
+    assert (caught.value.encoder, loaded) == (name, [])
+    Index.open(path, name).close()
+    assert loaded == [name], "to name it is to allow it"
+
+
+@pytest.mark.parametrize("changed", [{"encoder": 7}, {"dim": "x"}, {"overlap": None}, {"max_tokens": [1]}])
+def test_settings_of_the_wrong_kind_are_damage(tmp_path: Path, changed: dict[str, Any]) -> None:
+    Index.create(tmp_path / "a.gsm", encode).close()
+    rewrite(tmp_path / "a.gsm", **changed)
+    with pytest.raises(CorruptError, match="settings"):
+        Index.open(tmp_path / "a.gsm", encode)
+
+
+@pytest.mark.parametrize(("params", "arrays"), [("{", b""), ("{}", b"\xff" * 20), ("[]", None), ("{}", None)])
+def test_what_was_learnt_may_be_anything(tmp_path: Path, params: str, arrays: bytes | None) -> None:
+    path = tmp_path / "a.gsm"
+    with Index.create(path, "lsa") as index:
+        index.add(TEXTS)
+    with closing(sqlite3.connect(path / "documents.sqlite")) as db:
+        arrays = arrays or save({})
+        crc = zlib.crc32(arrays, zlib.crc32(params.encode()))
+        db.execute("UPDATE encoder SET params = ?, arrays = ?, crc = ?", (params, arrays, crc))
+        db.commit()
+    with pytest.raises(CorruptError, match="restore"):
+        Index.open(path)
 
 
 # -- encoders ---------------------------------------------------------------------------------------

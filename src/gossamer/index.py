@@ -115,8 +115,10 @@ class Index:
     ) -> Self:
         """The index at `path`, to write and search, or with mode="r" to search alone.
 
-        The encoder is found by its name; a callable must be passed again. A reader sees the index as it is now,
-        until `refresh`. While it is open, SQLite's log beside the documents cannot be shortened.
+        The index names its encoder. minilm and lsa are loaded by that name alone. Others can bring code, so name them
+        yourself, as in encoder="st:all-mpnet-base-v2" (else `UntrustedEncoderError`); a callable must be passed again.
+        A reader sees the index as it is now, until `refresh`. While it is open, SQLite's log beside the documents
+        cannot be shortened.
         """
         one_of(mode, "mode", ("w", "r"))
         store = Store.open(path, mode)

@@ -10,6 +10,7 @@ import errno
 import inspect
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,6 +39,9 @@ _AS_TYPED = {
     ': to look without writing, open the index with mode="r"': "",
 }
 """Messages speak Python; here are the same words as they are typed in a shell."""
+
+
+_ENCODER_ARGUMENT = re.compile(r"Index\.open\(path, encoder=('.*')\)")
 
 
 def command(function: _Command) -> _Command:
@@ -69,7 +73,7 @@ def sentence(error: BaseException) -> str:
 def _as_typed(text: str) -> str:
     for python, shell in _AS_TYPED.items():
         text = text.replace(python, shell)
-    return text
+    return _ENCODER_ARGUMENT.sub(r"--encoder \1", text)
 
 
 def complain(error: BaseException) -> None:
