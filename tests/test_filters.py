@@ -316,6 +316,30 @@ def test_every_value_is_found_under_its_own_key(database: sqlite3.Connection, me
         assert not both(database, {escaped(key): {"$ne": value}}, metadata)
 
 
+@pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        ({"x": "a"}, False),
+        ({"x": {"$in": ["a", "b"]}}, False),
+        ({"x": {"$ne": "a"}}, True),
+        ({"x": {"$gt": "a"}}, True),
+        ({"x": {"$lte": "a"}}, False),
+        ({"x": {"$lt": "ab"}}, True),
+        ({"list": "a"}, False),
+        ({"deep.x": "a"}, False),
+        ({"a": 1}, False),
+        ({"a": {"$exists": True}}, False),
+        ({"escaped": r"\u0000"}, True),
+        ({r"back\u0000": 2}, True),
+    ],
+)
+def test_a_nul_stored_earlier_cuts_nothing(database: sqlite3.Connection, where: dict[str, Any], wanted: bool) -> None:
+    metadata = {
+        "x": "a\0b", "list": ["a\0b"], "deep": {"x": "a\0b"}, "a\0b": 1, "escaped": r"\u0000", r"back\u0000": 2,
+    }  # fmt: skip
+    assert both(database, where, metadata) == wanted
+
+
 # ── what is refused ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -366,6 +390,7 @@ REFUSED: list[tuple[Any, str]] = [
     (nested(33), "nested more than 32"),
     ({"x": json.loads('{"$not":' * 40 + '{"$eq":1}' + "}" * 40)}, "nested more than 32"),
     ({".".join("x" * 33): 1}, "33 levels deep"),
+    ({f"a.{'x' * 1001}": 1}, "a name of 1,001 characters"),
     ({"$or": [{"x": value} for value in range(257)]}, "too many"),
 ]
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import shutil
+import sqlite3
+import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -13,12 +17,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from bag import DIM, encode, sentence
 from gossamer import Index, VectorIndex
 from gossamer.encoders import CallableEncoder
 from gossamer.errors import (
     ClosedError,
+    CorruptError,
     DimensionError,
     DtypeError,
     DuplicateIdError,
@@ -35,6 +41,7 @@ from gossamer.errors import (
     StateError,
     UnknownEncoderError,
     UnknownIdError,
+    UntrustedEncoderError,
 )
 from gossamer.fulltext import bm25, query_words
 from gossamer.hybrid import WEIGHT
@@ -202,10 +209,10 @@ def test_prepared_vectors_are_not_encoded() -> None:
 
 
 def test_metadata_comes_back_as_json_has_it(ix: Index) -> None:
-    given = {"when": date(2024, 5, 1), "list": (1, 2), "nested": {"a": None}, "n": np.int64(7), "text": "ü\0x"}
+    given = {"when": date(2024, 5, 1), "list": (1, 2), "nested": {"a": None}, "n": np.int64(7), "text": "ü"}
     ix.add("moon", "m", given)
     assert ix.get("m").metadata == {
-        "when": "2024-05-01", "list": [1, 2], "nested": {"a": None}, "n": 7, "text": "ü\0x",
+        "when": "2024-05-01", "list": [1, 2], "nested": {"a": None}, "n": 7, "text": "ü",
     }  # fmt: skip
     assert ids(ix.search("moon", where={"when": {"$gte": "2024-01-01"}, "n": 7})) == ["m"]
 
@@ -218,6 +225,17 @@ def test_strange_texts_and_ids(ix: Index) -> None:
     assert [document.text for document in ix.get(ids_)] == texts
     assert ids(ix.search("cafe", hybrid=100.0, k=1)) == ["ü"], "accents do not matter to the words"
     assert ix.delete(ids_[:4]) == 4
+    ix.check()
+
+
+def test_a_nul_in_a_text_cuts_nothing(ix: Index) -> None:
+    ix.add(["the moon\0and a wolf", "gold"], ["a", "b"])
+    (hit,) = ix.search("wolf", k=1, hybrid=5.0)
+    assert (hit.text, hit.passage, hit.lexical > 0.0) == ("the moon\0and a wolf", "the moon\0and a wolf", True)
+    assert hit.path[-1].exemplars[0].text == "the moon\0and a wolf"
+    assert ids(ix.search("a\0wolf", k=1, hybrid=5.0)) == ["a"]
+    ix.delete("a")
+    assert ids(ix.search("wolf", hybrid=5.0)) == ["b"]
     ix.check()
 
 
@@ -417,6 +435,62 @@ def test_a_query_of_very_many_words(small: Index) -> None:
     assert len(small.search(" ".join(f"word{at}" for at in range(20_000)) + " moon")) == 5
 
 
+# -- an index from a stranger ------------------------------------------------------------------------
+
+
+def rewrite(path: Path, **changed: Any) -> None:
+    """Change the settings of an index as someone who knows the format would."""
+    with closing(sqlite3.connect(path / "documents.sqlite")) as db:
+        settings = json.loads(db.execute("SELECT value FROM settings").fetchone()[0])
+        value = json.dumps(settings | changed)
+        db.execute("UPDATE settings SET value = ?, crc = ?", (value, zlib.crc32(value.encode())))
+        db.commit()
+
+
+@pytest.mark.parametrize("name", ["st:/tmp/evil", "hf:someone/model", "minilm?path=/tmp/evil", "lsa?x=1", "new:kind"])
+def test_an_encoder_that_can_bring_code_is_not_loaded_by_the_word_of_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / "a.gsm"
+    Index.create(path, encode).close()
+    rewrite(path, encoder=name)
+    loaded: list[Any] = []
+
+    def load(spec: Any) -> Any:
+        loaded.append(spec)
+        return CallableEncoder(encode)
+
+    monkeypatch.setattr("gossamer.encoding.load_encoder", load)
+    with pytest.raises(UntrustedEncoderError) as caught:
+        Index.open(path)
+    assert f"Index.open(path, encoder={name!r})" in str(caught.value)
+    assert (caught.value.encoder, loaded) == (name, [])
+    Index.open(path, name).close()
+    assert loaded == [name], "to name it is to allow it"
+
+
+@pytest.mark.parametrize("changed", [{"encoder": 7}, {"dim": "x"}, {"overlap": None}, {"max_tokens": [1]}])
+def test_settings_of_the_wrong_kind_are_damage(tmp_path: Path, changed: dict[str, Any]) -> None:
+    Index.create(tmp_path / "a.gsm", encode).close()
+    rewrite(tmp_path / "a.gsm", **changed)
+    with pytest.raises(CorruptError, match="settings"):
+        Index.open(tmp_path / "a.gsm", encode)
+
+
+@pytest.mark.parametrize(("params", "arrays"), [("{", b""), ("{}", b"\xff" * 20), ("[]", None), ("{}", None)])
+def test_what_was_learnt_may_be_anything(tmp_path: Path, params: str, arrays: bytes | None) -> None:
+    path = tmp_path / "a.gsm"
+    with Index.create(path, "lsa") as index:
+        index.add(TEXTS)
+    with closing(sqlite3.connect(path / "documents.sqlite")) as db:
+        arrays = arrays or save({})
+        crc = zlib.crc32(arrays, zlib.crc32(params.encode()))
+        db.execute("UPDATE encoder SET params = ?, arrays = ?, crc = ?", (params, arrays, crc))
+        db.commit()
+    with pytest.raises(CorruptError, match="restore"):
+        Index.open(path)
+
+
 # -- encoders ---------------------------------------------------------------------------------------
 
 
@@ -517,6 +591,22 @@ def test_progress_is_told() -> None:
     assert told[-1] == (5, 5)
 
 
+def nested(levels: int) -> dict[str, Any]:
+    """Metadata of so many levels."""
+    inner: list[Any] = []
+    for _ in range(levels - 2):
+        inner = [inner]
+    return {"a": inner}
+
+
+def test_the_largest_documents_are_taken(ix: Index) -> None:
+    metadata = {"deep": nested(63), "k" * 1000: [2**63 - 1, -(2**63)], "long": "x" * 998_000, r"\u0000": r"\u0000"}
+    ix.add("the moon", "x" * 1000, metadata)
+    assert ix.get("x" * 1000).metadata == metadata
+    assert ix.ids(where={"k" * 1000: 2**63 - 1, r"\u0000": r"\u0000"}) == ["x" * 1000]
+    assert not ix.ids(where={"k" * 1000: 2**63 - 2})
+
+
 # -- bad input --------------------------------------------------------------------------------------
 
 BAD_ADDS: list[tuple[type[GossamerError], str, tuple[Any, ...], dict[str, Any]]] = [
@@ -540,6 +630,18 @@ BAD_ADDS: list[tuple[type[GossamerError], str, tuple[Any, ...], dict[str, Any]]]
     (DtypeError, "row 0 cannot be written as JSON", (["a"], None, [{"x": float("nan")}]), {}),
     (DtypeError, "keys must be strings", (["a"], None, [{"x": {1: 2}}]), {}),
     (DtypeError, "surrogate", (["a"], None, [{"x": "\ud800"}]), {}),
+    (InputError, r"row 1 has an id of 1,001 characters \(at most 1,000\): give", (["a", "b"], ["x", "x" * 1001]), {}),
+    (InputError, "row 0 has a text of 16,777,217 characters.*: split it", (["a" * (2**24 + 1)],), {}),
+    (InputError, "row 1 has metadata nested more than 64 levels deep", (["a", "b"], None, [{}, nested(65)]), {}),
+    (InputError, "row 0 has metadata nested more than 64 levels", (["a"], None, [nested(480)]), {}),
+    (InputError, "row 0 has metadata nested more than 64 levels", (["a"], None, [nested(100_000)]), {}),
+    (InputError, "row 0 has metadata of 1,000,009 characters of JSON", (["a"], None, [{"x": "a" * 1_000_000}]), {}),
+    (InputError, "row 0 has a metadata key of 1,001 char.*: shorten", (["a"], None, [{"b": [{"a" * 1001: 1}]}]), {}),
+    (InputError, r"NUL character in the metadata key 'x\\x00y'", (["a"], None, [{"x\0y": 1}]), {}),
+    (InputError, r"NUL character in the metadata value 'x\\x00y'", (["a"], None, [{"a": [{"b": "x\0y"}]}]), {}),
+    (InputError, r"row 0 has the number 9223372036854775808 .*: write it as text", (["a"], None, [{"n": 2**63}]), {}),
+    (InputError, r"beyond -2\*\*63 to 2\*\*63 - 1", (["a"], None, [{"n": [-(2**63) - 1]}]), {}),
+    (InputError, "the number 18446744073709551615", (["a"], None, [{"n": np.uint64(2**64 - 1)}]), {}),
     (InputError, "1 vectors for 2 texts", (["a", "b"],), {"vectors": [[0.0] * DIM]}),
     (DimensionError, f"but {DIM} are expected", (["a"],), {"vectors": [[0.0]]}),
     (InputError, "NaN", (["a"],), {"vectors": [[float("nan")] * DIM]}),

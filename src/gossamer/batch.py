@@ -11,6 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from gossamer.checks import Floats, as_vectors
+from gossamer.document_limits import TOO_DEEP, Problem, id_problem, metadata_problem, text_problem
 from gossamer.encoders.protocol import check_texts
 from gossamer.errors import DtypeError, DuplicateIdError, InputError
 
@@ -37,6 +38,8 @@ def check_batch(
         ids = [ids] if isinstance(ids, str) else ids
         metadata = [metadata] if isinstance(metadata, Mapping) else metadata
     rows = check_texts(texts if isinstance(texts, Sequence) else list(texts))
+    for row, text in enumerate(rows):
+        _refuse(text_problem(text), row)
     return Batch(
         texts=rows,
         ids=None if ids is None else _new_ids(ids, len(rows)),
@@ -61,7 +64,8 @@ def _new_ids(ids: str | Iterable[str], rows: int) -> list[str]:
     if len(checked) != rows:
         raise InputError(f"got {len(checked)} ids for {rows} texts: pass one id for each, or none at all")
     seen: set[str] = set()
-    for id in checked:
+    for row, id in enumerate(checked):
+        _refuse(id_problem(id), row)
         if id in seen:
             raise DuplicateIdError(f"id {id!r} is given twice in one call: keep one of the two")
         seen.add(id)
@@ -100,10 +104,13 @@ def _as_json(value: Any, row: int) -> str:
     try:
         _check_keys(value)
         text = json.dumps(dict(value), ensure_ascii=False, allow_nan=False, default=_iso)
-    except (TypeError, ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise _refusal(TOO_DEEP, row) from error
+    except (TypeError, ValueError) as error:
         raise DtypeError(f"metadata: row {row} cannot be written as JSON ({error}): convert or drop it") from error
     if not _storable(text):
         raise DtypeError(f"metadata: row {row} holds half of a surrogate pair: repair it")
+    _refuse(metadata_problem(text), row)
     return text
 
 
@@ -135,6 +142,15 @@ def _vectors(vectors: npt.ArrayLike, rows: int) -> Floats:
     if len(checked) != rows:
         raise InputError(f"got {len(checked)} vectors for {rows} texts: pass one for each")
     return checked
+
+
+def _refuse(problem: Problem | None, row: int) -> None:
+    if problem is not None:
+        raise _refusal(problem, row)
+
+
+def _refusal(problem: Problem, row: int) -> InputError:
+    return InputError(f"row {row} {problem.what}: {problem.cure}")
 
 
 def _storable(text: str) -> bool:

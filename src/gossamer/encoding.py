@@ -1,4 +1,8 @@
-"""The encoder of an index: found again when the index is opened, and watched so that it stays the same one."""
+"""The encoder of an index: found again when the index is opened, and watched so that it stays the same one.
+
+Where an index comes from a stranger, so does the name of its encoder. Model files can bring code (pickled weights,
+modules of a repository), so by the index's word alone only encoders without any are loaded.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
 
 import numpy as np
 
 from gossamer.bundle import Bundle
 from gossamer.checks import Floats, as_vectors
 from gossamer.encoders import Encoder, FittedEncoder, Kind, Progress, is_fitted_encoder, known_encoders, load_encoder
-from gossamer.errors import EncoderError, EncoderMismatchError, StateError
+from gossamer.errors import EncoderError, EncoderMismatchError, StateError, UntrustedEncoderError
 from gossamer.store import Settings
+
+_HARMLESS_OPTIONS = {"components", "stop_words", "seed", "threads"}
 
 EncoderSpec: TypeAlias = str | Encoder | Callable[[list[str]], Any]
 
@@ -35,7 +42,7 @@ def reload_encoder(settings: Settings, learnt: Bundle | None, given: EncoderSpec
             f"the index was built with the encoder {settings.encoder!r}, and {given!r} gives other vectors: "
             "open it with the former, or build a new index"
         )
-    encoder = load_encoder(settings.encoder if given is None else given)
+    encoder = _named_by_the_index(settings.encoder) if given is None else load_encoder(given)
     if is_fitted_encoder(encoder):
         if encoder.name != settings.encoder:
             raise _mismatch(settings, encoder)
@@ -44,6 +51,20 @@ def reload_encoder(settings: Settings, learnt: Bundle | None, given: EncoderSpec
         raise _mismatch(settings, encoder)
     _check_dim(settings, encoder)
     return encoder
+
+
+def _named_by_the_index(name: str) -> Encoder:
+    """The encoder of this name, if neither it nor its options can make us read a file that the index chooses."""
+    base, _, options = name.partition("?")
+    if base.startswith("callable:"):
+        return load_encoder(name)  # raises: it has to be passed again
+    if base not in ("minilm", "lsa") or not dict(parse_qsl(options)).keys() <= _HARMLESS_OPTIONS:
+        raise UntrustedEncoderError(
+            f"the index names the encoder {name!r}, and loading a model can run code that comes with it: "
+            f"if you trust it, name it yourself, as in Index.open(path, encoder={name!r})",
+            encoder=name,
+        )
+    return load_encoder(name)
 
 
 def twin(encoder: FittedEncoder) -> FittedEncoder:

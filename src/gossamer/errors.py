@@ -26,6 +26,7 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     ├── EncoderError (RuntimeError)         text could not become vectors
     │   ├── UnknownEncoderError             no encoder of that name
     │   ├── ModelUnavailableError           model files could not be had from any source
+    │   ├── UntrustedEncoderError           the index names an encoder that can bring code: name it yourself
     │   └── EncoderMismatchError            the index was built with another encoder
     ├── ServiceError (RuntimeError)         a server could not be asked, or failed (`gossamer.Client`)
     │   ├── AccessError                     no key, a wrong one, or one that does not allow this
@@ -139,6 +140,14 @@ class UnknownEncoderError(EncoderError):
 
 class ModelUnavailableError(EncoderError):
     """Model files could not be had from any source."""
+
+
+class UntrustedEncoderError(EncoderError):
+    """The index names an encoder whose files can bring code, and the caller did not name it."""
+
+    def __init__(self, message: str, *, encoder: str = "") -> None:
+        super().__init__(message)
+        self.encoder = encoder
 
 
 class EncoderMismatchError(EncoderError):

@@ -151,8 +151,9 @@ class Index:
     ) -> Self:
         """The index at `path`, to write and search, or with mode="r" to search alone.
 
-        The encoder is found by its name; a callable must be passed again. A reader sees at each call what others have
-        written up to then.
+        The index names its encoder. minilm and lsa are loaded by that name alone. Others can bring code, so name them
+        yourself, as in encoder="st:all-mpnet-base-v2" (else `UntrustedEncoderError`); a callable must be passed again.
+        A reader sees at each call what others have written up to then.
         """
         one_of(mode, "mode", ("w", "r"))
         with enough_memory(f"to open {path}"):

@@ -103,6 +103,20 @@ def test_what_cannot_be_read(run: Run, tmp_path: Path) -> None:
     assert "nothing was pruned" in done.stderr
 
 
+def test_links_are_followed_when_asked_for(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("Foxes live in the forest.")
+    (tmp_path / "secret.txt").write_text("The password is wolf.")
+    (tmp_path / "notes" / "b.txt").symlink_to(tmp_path / "secret.txt")
+    arguments = ("index", tmp_path / "notes", "--to", tmp_path / "x.gsm", "--encoder", "lsa", "--json")
+    done = run(*arguments)
+    assert "such as" in done.stderr
+    assert "--follow-links reads them" in done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["added"], summary["skipped"], summary["links"]) == (1, 1, 1)
+    assert json.loads(run(*arguments, "--follow-links").stdout)["added"] == 1
+
+
 def test_an_id_that_comes_twice(run: Run, tmp_path: Path) -> None:
     same = '{"id": "a", "text": "one"}\n'
     (tmp_path / "same.jsonl").write_text(same * 3)

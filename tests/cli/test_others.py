@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cli.conftest import Run
+from gossamer.bundle import Bundle
+from gossamer.encoders import Encoder
+from gossamer.encoding import reload_encoder
+from gossamer.store import Settings
 
 
 def read(run: Run, *arguments: object, **options: Any) -> Any:
@@ -46,6 +53,33 @@ def test_refine(run: Run, own: Path) -> None:
     assert done["concepts"] > 12
     assert "concepts before" in run("refine", own).stdout
     assert read(run, "search", own, "red fox")["hits"][0]["id"] == before[0]["id"]
+
+
+COMMANDS = [
+    ("search", "fox"), ("explain", "fox", "fox"), ("tree",), ("tree", "--topics", "3"), ("info",), ("delete", "owl"),
+    ("refine",), ("serve", "--port", "0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_an_encoder_that_can_bring_code_must_be_named(
+    run: Run, own: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    name, *arguments = command
+    given: list[object] = []
+
+    def load(settings: Settings, learnt: Bundle, encoder: str | None) -> Encoder:
+        given.append(encoder)
+        return reload_encoder(replace(settings, encoder="lsa" if encoder == "st:tiny" else "st:tiny"), learnt, None)
+
+    monkeypatch.setattr("gossamer.index.reload_encoder", load)
+    monkeypatch.setattr("gossamer.server.run.run", lambda *arguments, **options: None)
+    refused = run(name, own, *arguments, "--quiet", ok=False)
+    assert refused.exit_code == 1
+    assert "the index names the encoder 'st:tiny'" in refused.stderr
+    assert "as in --encoder 'st:tiny'" in refused.stderr
+    run(name, own, *arguments, "--quiet", "--encoder", "st:tiny")
+    assert given[-1] == "st:tiny"
 
 
 def test_models(run: Run, tmp_path: Path) -> None:

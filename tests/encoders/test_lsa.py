@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,8 +106,43 @@ def test_save_and_load_is_identity(tmp_path: Path) -> None:
 
 def test_a_state_that_does_not_fit_together_is_refused() -> None:
     state = LsaEncoder().fit(CORPUS).state()
-    with pytest.raises(CorruptError, match="same number"):
+    with pytest.raises(CorruptError, match="the same number is needed"):
         LsaEncoder.from_state(Bundle(state.params, {**state.arrays, "idf": state.arrays["idf"][1:]}))
+
+
+def _twice(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    words = array.tobytes().split(b"\n")
+    return np.frombuffer(b"\n".join([words[1], *words[1:]]), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("idf", lambda array: array.astype(np.float64), "weights of float64"),
+        ("idf", lambda array: array[:, None], "weights of float32"),
+        ("axes", lambda array: array.ravel(), "axes of float32"),
+        ("axes", lambda array: array[:, :0], "0 axes"),
+        ("axes", lambda array: np.tile(array, 100), "where 1 to 256 are possible"),
+        ("axes", lambda array: array * np.float32(np.nan), "nothing could have taught"),
+        ("axes", lambda array: array * np.float32(1e30), "nothing could have taught"),
+        ("idf", lambda array: array * np.float32(np.inf), "nothing could have taught"),
+        ("vocabulary", lambda array: array[:0], "0 words"),
+        ("vocabulary", _twice, "a word twice"),
+        ("vocabulary", lambda array: np.full_like(array, 0xFF), "cannot be understood"),
+        ("stop", lambda array: array.astype(np.int64), "kept as bytes"),
+    ],
+)
+def test_a_state_from_a_stranger_is_checked(name: str, change: Callable[[Any], Any], message: str) -> None:
+    state = LsaEncoder().fit(CORPUS).state()
+    with pytest.raises(CorruptError, match=message):
+        LsaEncoder.from_state(Bundle(state.params, {**state.arrays, name: change(state.arrays[name])}))
+
+
+@pytest.mark.parametrize("params", [[1], None, {"components": "x"}, {"seed": -1}, {"seed": 2**32}, {"path": "/etc"}])
+def test_settings_from_a_stranger_are_checked(params: Any) -> None:
+    state = LsaEncoder().fit(CORPUS).state()
+    with pytest.raises(CorruptError, match="cannot be understood"):
+        LsaEncoder.from_state(Bundle(params, state.arrays))
 
 
 def test_unknown_words_give_the_zero_vector() -> None:

@@ -138,3 +138,20 @@ def _number(note: str) -> float | str:
         return float(note)
     except ValueError:
         return note
+
+
+def test_a_header_beyond_the_limit_of_the_csv_module(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"text,{'x' * 200_000}\nhello,1\n")
+    with pytest.raises(InputError, match=r"a\.csv:2: the document has a metadata key of 200,000 characters"):
+        list(read(tmp_path))
+
+
+def test_a_field_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gossamer.readers.delimited.LONGEST_LINE", 0)
+    before = csv.field_size_limit(1000)
+    try:
+        (tmp_path / "a.csv").write_text('text\n"' + "line\n" * 1000)
+        with pytest.raises(InputError, match=r"a\.csv:2: not valid CSV \(field larger than field limit"):
+            list(read(tmp_path))
+    finally:
+        csv.field_size_limit(before)

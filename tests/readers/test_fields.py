@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gossamer.errors import InputError
 from gossamer.readers import ID_FIELDS, TEXT_FIELDS, Record, read
-from gossamer.readers.values import DROP, TooDeepError, clean, json_value, typed
+from gossamer.readers.values import DROP, clean, json_value, typed
 
 
 def one(tmp_path: Path, fields: dict[str, Any], **options: Any) -> Record:
@@ -99,7 +99,7 @@ def test_a_chosen_id_field(tmp_path: Path) -> None:
 
 
 def test_the_rest_is_metadata_nested_as_it_is(tmp_path: Path) -> None:
-    rest = {"a": {"b": [1, None, {"c": True}]}, "é": 1.5, "n": 2**70}
+    rest = {"a": {"b": [1, None, {"c": True}]}, "é": 1.5, "n": 2**62}
     assert one(tmp_path, {"text": "t", "id": 1, **rest}).metadata == rest
 
 
@@ -157,12 +157,33 @@ def test_clean_text_can_be_stored(text: str) -> None:
     assert clean(mended) == mended
 
 
-def test_nested_beyond_reason() -> None:
-    value: Any = 1
-    for _ in range(65):
-        value = [value]
-    with pytest.raises(TooDeepError):
-        json_value(value)
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"x": json.loads("[" * 64 + "]" * 64)}, r"metadata nested more than 64 levels deep\. Make them flatter"),
+        ({"x": json.loads("[" * 480 + "]" * 480)}, "metadata nested more than 64 levels deep"),
+        ({"n": 2**63}, r"the number 9223372036854775808 .*\. Write it as text"),
+        ({"k" * 1001: 1}, "a metadata key of 1,001 characters"),
+        ({"long": "x" * 1_000_000}, "metadata of 1,000,012 characters of JSON"),
+        ({"id": "x" * 1001}, "an id of 1,001 characters"),
+        ({"text": "x" * (2**24 + 1)}, "a text of 16,777,217 characters"),
+    ],
+    ids=["65 levels", "480 levels", "number", "key", "long", "id", "text"],
+)
+def test_what_an_index_would_refuse_is_a_problem_of_its_line(tmp_path: Path, fields: Any, what: str) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "t", **fields}) + '\n{"text": "fine"}\n')
+    with pytest.raises(InputError, match=rf"a\.jsonl:1: the document has {what}"):
+        list(read(tmp_path))
+    reading = read(tmp_path, on_error="skip")
+    assert [record.text for record in reading] == ["fine"]
+    assert reading.broken == 1
+
+
+def test_names_of_fields_without_end_do_not_fill_a_message(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({f"{at}{'x' * 10_000}": 1 for at in range(1000)}))
+    with pytest.raises(InputError) as caught:
+        list(read(tmp_path))
+    assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize(

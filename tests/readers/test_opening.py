@@ -81,6 +81,25 @@ def test_broken_compression_names_the_file(tmp_path: Path, content: bytes) -> No
     assert reading.broken == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("a.txt.gz", r"more than 16,777,216 characters, which would be read as a whole\. Split it"),
+        ("a.json.gz", r"more than 268,435,456 characters, .*\. Write it as \.jsonl"),
+        ("a.jsonl.gz", r"line 1 has more than 67,108,864 characters"),
+        ("a.csv.gz", r"line 1 has more than 67,108,864 characters"),
+    ],
+)
+def test_little_that_unpacks_to_much(tmp_path: Path, name: str, what: str) -> None:
+    """300 MB of one letter in 300 kB; ten times as much takes no more memory."""
+    (tmp_path / name).write_bytes(gzip.compress(b"x" * 2_000_000) * 150)
+    with pytest.raises(InputError, match=rf"{name}: {what}"):
+        list(read(tmp_path))
+    reading = read(tmp_path, on_error="skip")
+    assert list(reading) == []
+    assert reading.broken == 1
+
+
 def test_a_file_that_went_away_names_itself(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     reading = read(tmp_path)

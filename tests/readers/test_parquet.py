@@ -61,6 +61,26 @@ def test_a_broken_file(tmp_path: Path) -> None:
     assert reading.broken == 1
 
 
+def test_values_that_are_none_of_their_kind(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    broken = pyarrow.StringArray.from_buffers(1, pyarrow.py_buffer(b"\0\0\0\0\1\0\0\0"), pyarrow.py_buffer(b"\xff"))
+    far = pyarrow.array([2**62], pyarrow.timestamp("ms"))
+    for name, column in (("a", broken), ("b", far)):
+        table = pyarrow.table({"text": ["x"], "value": column})
+        pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / f"{name}.parquet")
+        with pytest.raises(InputError, match=rf"{name}\.parquet: not valid Parquet"):
+            list(read(tmp_path / f"{name}.parquet"))
+
+
+@pytest.mark.parametrize("at", range(0, 400, 7))
+def test_a_damaged_file(tmp_path: Path, at: int) -> None:
+    write(tmp_path / "a.parquet", [{"text": f"row {number}", "n": number} for number in range(50)])
+    content = bytearray((tmp_path / "a.parquet").read_bytes())
+    content[-1 - at] ^= 0xFF
+    (tmp_path / "a.parquet").write_bytes(content)
+    list(read(tmp_path, on_error="skip"))  # whatever comes of it, it is no traceback
+
+
 def test_without_pyarrow_the_cure_is_named_before_anything_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

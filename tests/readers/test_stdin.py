@@ -38,6 +38,17 @@ def test_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     assert second.id == "stdin:3"
 
 
+def test_blank_lines_before_the_first_count_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed(monkeypatch, b" \n\n" * 1000 + b"one\n\n")
+    reading = read("-")
+    assert [(record.id, record.text) for record in reading] == [("stdin:2001", "one")]
+    assert reading.empty == 2001
+    feed(monkeypatch, b"\n \n")
+    reading = read("-")
+    assert list(reading) == []
+    assert reading.empty == 2
+
+
 def test_after_an_object_a_line_that_is_none_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     feed(monkeypatch, b'{"text": "one"}\nplain\n')
     with pytest.raises(InputError, match="-:2: not valid JSON"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,38 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
     (tmp_path / "broken.txt").symlink_to(tmp_path / "gone.txt")
     (tmp_path / "link.txt").symlink_to(tmp_path / "sub" / "a.txt")
     assert ids(tmp_path) == ["link.txt", "sub/a.txt"]
+
+
+def test_links_out_of_a_folder_are_left_out_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write(tmp_path, "secret.txt", "folder/a.txt")
+    folder = tmp_path / "folder"
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "up.txt").symlink_to(folder / ".." / "folder" / "a.txt")
+    with caplog.at_level(logging.WARNING):
+        reading = read(folder)
+        assert [record.id for record in reading] == ["a.txt", "up.txt"]
+    assert (reading.links, reading.skipped) == (1, 1)
+    assert caplog.messages == [
+        f"skipped 1 files that are links out of their folder, such as {folder}/link.txt: follow_links=True reads them"
+    ]
+    followed = read(folder, follow_links=True)
+    assert [record.id for record in followed] == ["a.txt", "link.txt", "up.txt"]
+    assert followed.links == 0
+    assert [record.text for record in read(folder / "link.txt")] == ["text of secret.txt"], "it was named itself"
+
+
+def test_pipes_and_sockets_in_a_folder_are_passed_over(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "b.txt")
+    os.mkfifo(tmp_path / "pipe.txt")
+    os.mkfifo(tmp_path / ".gitignore")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "pipe.txt")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(tmp_path / "socket.txt"))
+        reading = read(tmp_path, on_error="skip")
+    (tmp_path / "b.txt").unlink()
+    os.mkfifo(tmp_path / "b.txt")  # a pipe since it was found
+    assert [record.id for record in reading] == ["a.txt"]
+    assert reading.broken == 1
 
 
 def test_a_link_to_a_folder_can_be_named(tmp_path: Path) -> None:

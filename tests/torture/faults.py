@@ -36,18 +36,6 @@ _SMALLEST: Final = 2048
 OPERATIONS: Final = (
     "add", "replace", "delete", "refit", "snapshot", "grow", "close", "open", "read", "backup", "create",
 )  # fmt: skip
-    "add",
-    "replace",
-    "delete",
-    "refit",
-    "snapshot",
-    "grow",
-    "close",
-    "open",
-    "read",
-    "backup",
-    "create",
-)
 
 
 class Faults:

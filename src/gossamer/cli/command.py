@@ -10,6 +10,7 @@ import errno
 import inspect
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ _Debug = Annotated[bool, typer.Option("--debug", envvar="GOSSAMER_DEBUG", help="
 
 _AS_TYPED = {
     "on_error='skip'": "--on-error skip",
+    "follow_links=True": "--follow-links",
     "Choose another text_field": "Choose another --text-field",
     "Choose a text_field": "Choose a --text-field",
     "Choose another id_field": "Choose another --id-field",
@@ -37,6 +39,9 @@ _AS_TYPED = {
     ': to look without writing, open the index with mode="r"': "",
 }
 """Messages speak Python; here are the same words as they are typed in a shell."""
+
+
+_ENCODER_ARGUMENT = re.compile(r"Index\.open\(path, encoder=('.*')\)")
 
 
 def command(function: _Command) -> _Command:
@@ -62,10 +67,13 @@ def examples(*lines: str) -> str:
 
 def sentence(error: BaseException) -> str:
     """What an error says, in the words of the command line."""
-    text = str(error) or type(error).__name__
+    return _as_typed(str(error) or type(error).__name__)
+
+
+def _as_typed(text: str) -> str:
     for python, shell in _AS_TYPED.items():
         text = text.replace(python, shell)
-    return text
+    return _ENCODER_ARGUMENT.sub(r"--encoder \1", text)
 
 
 def complain(error: BaseException) -> None:
@@ -106,7 +114,7 @@ class _ToStderr(logging.Handler):
     """Lines for people, on whatever standard error is now: progress bars put their own in its place."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr)
+        print(f"{record.levelname.lower()}: {_as_typed(record.getMessage())}", file=sys.stderr)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import typer
 
 from gossamer.cli.command import command, examples
 from gossamer.cli.opening import opened
-from gossamer.cli.options import IndexPath, Json, Quiet, Where, parse_where
+from gossamer.cli.options import EncoderName, IndexPath, Json, Quiet, Where, parse_where
 from gossamer.cli.screen import Screen
 from gossamer.cli.wording import documents, listed
 
@@ -29,6 +29,7 @@ def delete(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[DOC_ID]...", help="Ids, or - for one a line.")] = None,
     where: Where = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    encoder: EncoderName = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -37,7 +38,7 @@ def delete(
     if (condition is None) == (not ids):
         raise typer.BadParameter("name either documents or a --where, and not both", param_hint="DOC_ID")
     screen = Screen(json=json, quiet=quiet)
-    with opened(index, screen, "r" if dry_run else "w") as ix:
+    with opened(index, screen, "r" if dry_run else "w", encoder) as ix:
         chosen = _from_stdin(ids) if ids else ix.ids(where=condition)
         there = _there(ix, chosen)
         deleted = 0 if dry_run else ix.delete(there)

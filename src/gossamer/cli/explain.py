@@ -8,7 +8,7 @@ import typer
 
 from gossamer.cli.command import command, examples
 from gossamer.cli.opening import opened, prepare_encoder
-from gossamer.cli.options import Hybrid, IndexPath, Json, Quiet, Weight, hybrid_weight
+from gossamer.cli.options import EncoderName, Hybrid, IndexPath, Json, Quiet, Weight, hybrid_weight
 from gossamer.cli.screen import Screen
 from gossamer.cli.wording import excerpt, highlighted, one_line, telling
 
@@ -35,6 +35,7 @@ def explain(
     document: Annotated[str, typer.Argument(metavar="DOC_ID", help="Any document, also one that was not found.")],
     hybrid: Hybrid = True,
     weight: Weight = None,
+    encoder: EncoderName = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -44,7 +45,7 @@ def explain(
     The step where it parts from the best document is bold, its basic level green.
     """
     screen = Screen(json=json, quiet=quiet)
-    with opened(index, screen) as ix:
+    with opened(index, screen, encoder=encoder) as ix:
         prepare_encoder(ix.info().encoder, screen)
         with screen.working("explaining"):
             why = ix.explain(query, document, hybrid=hybrid_weight(hybrid, weight))

@@ -62,6 +62,9 @@ def index(
         list[str] | None, typer.Option(help="Which files of folders, as in .gitignore: '*.md'. Can be repeated.")
     ] = None,
     lines: Annotated[bool, typer.Option("--lines", help="Text files hold one document a line.")] = False,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Read files in folders that are links out of the folder.")
+    ] = False,
     on_error: Annotated[OnError, typer.Option(help="What to do about what cannot be read.")] = OnError.RAISE,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents that PATHS no longer hold.")] = False,
     batch: Annotated[int | None, typer.Option(min=1, help="Documents at a time (about five seconds of work).")] = None,
@@ -79,8 +82,9 @@ def index(
 
     screen = Screen(json=json, quiet=quiet)
     reading = read(
-        paths, text_field=text_field, id_field=id_field, glob=_patterns(glob), lines=lines, on_error=on_error.value
-    )
+        paths, text_field=text_field, id_field=id_field, glob=_patterns(glob), lines=lines, follow_links=follow_links,
+        on_error=on_error.value,
+    )  # fmt: skip
     start, tally = time.perf_counter(), Tally()
     made = _make_sure_of(to, encoder, max_tokens, screen)
     with opened(to, screen, "w", encoder) as ix:
@@ -164,6 +168,7 @@ def _summary(to: Path, tally: Tally, reading: Reading, seconds: float, documents
         "empty": reading.empty,
         "broken": reading.broken,
         "binary": reading.binary,
+        "links": reading.links,
         "seconds": round(seconds, 3),
         "documents_per_second": round(tally.seen / max(seconds, 1e-9), 1),
         "stopped": stopped,

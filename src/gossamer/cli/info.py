@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.cli.command import command, examples
 from gossamer.cli.opening import opened
-from gossamer.cli.options import IndexPath, Json, Quiet
+from gossamer.cli.options import EncoderName, IndexPath, Json, Quiet
 from gossamer.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ EXAMPLES = examples("gossamer info notes.gsm", "gossamer info notes.gsm --json")
 
 
 @command
-def info(index: IndexPath, json: Json = False, quiet: Quiet = False) -> None:
+def info(index: IndexPath, encoder: EncoderName = None, json: Json = False, quiet: Quiet = False) -> None:
     """Show what an index holds, how it was made, and what it takes on disk."""
     screen = Screen(json=json, quiet=quiet)
-    with opened(index, screen) as ix:
+    with opened(index, screen, encoder=encoder) as ix:
         about = ix.info()
     if screen.json:
         screen.emit(asdict(about))

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from gossamer.readers import Record
     from gossamer.readers.record import OnError
 
+_CHARACTERS = 2**26
+"""Of texts taken at a time, at most: a batch is held in memory."""
+
 Report: TypeAlias = Callable[[int], None]
 """Called with the number of documents dealt with so far."""
 
@@ -107,7 +110,7 @@ class Ingest:
     def _chosen(self, records: Iterator[Record], pace: Pace) -> Iterator[Chosen | None]:
         """Batch after batch of the size that fits, and None when there is nothing more, or a batch cannot be read."""
         try:
-            while batch := list(islice(records, pace.size)):
+            while batch := _some(records, pace.size):
                 yield self._choose(batch)
         except Exception as error:
             self._failure = error
@@ -195,6 +198,17 @@ class Pace:
         if self._fixed is None:
             fitting = int(self._SECONDS * records / max(seconds, 1e-3))
             self.size = max(self._LEAST, min(self._MOST, fitting))
+
+
+def _some(records: Iterator[Record], most: int) -> list[Record]:
+    """The next records, at most so many, and fewer where they are long."""
+    taken, characters = [], 0
+    for record in islice(records, most):
+        taken.append(record)
+        characters += len(record.text)
+        if characters > _CHARACTERS:
+            break
+    return taken
 
 
 def _progress(chosen: Chosen, report: Report) -> Progress:

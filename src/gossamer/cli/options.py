@@ -33,6 +33,15 @@ def complete_encoder(incomplete: str) -> list[str]:
 IndexPath: TypeAlias = Annotated[
     Path, typer.Argument(metavar="INDEX", help="The index: a .gsm folder.", autocompletion=complete_index)
 ]
+EncoderName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="NAME",
+        help="The index's encoder, named to allow one that can bring code: st:MODEL, hf:MODEL.",
+        autocompletion=complete_encoder,
+    ),
+]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notices.")]
 Where: TypeAlias = Annotated[

@@ -6,14 +6,14 @@ import time
 
 from gossamer.cli.command import command, examples
 from gossamer.cli.opening import opened
-from gossamer.cli.options import IndexPath, Json, Quiet
+from gossamer.cli.options import EncoderName, IndexPath, Json, Quiet
 from gossamer.cli.screen import Screen
 
 EXAMPLES = examples("gossamer refine notes.gsm", "gossamer refine notes.gsm --json --quiet")
 
 
 @command
-def refine(index: IndexPath, json: Json = False, quiet: Quiet = False) -> None:
+def refine(index: IndexPath, encoder: EncoderName = None, json: Json = False, quiet: Quiet = False) -> None:
     """Fit the whitening to all documents there are now, and grow the tree again.
 
     Worth it when an index has grown to many times its first size, or to other topics. The encoder lsa learns anew.
@@ -21,7 +21,7 @@ def refine(index: IndexPath, json: Json = False, quiet: Quiet = False) -> None:
     """
     screen = Screen(json=json, quiet=quiet)
     start = time.perf_counter()
-    with opened(index, screen, "w") as ix:
+    with opened(index, screen, "w", encoder) as ix:
         before = ix.info().concepts
         with screen.bar("refining", "texts") as bar:
             bar(0, None)

@@ -14,6 +14,7 @@ import typer
 from gossamer.cli.command import command, complain, examples
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import (
+    EncoderName,
     Hybrid,
     IndexPath,
     Json,
@@ -78,6 +79,7 @@ def search(
     interactive: Annotated[
         bool, typer.Option("--interactive", "-i", help="Ask for more queries; an empty line or Ctrl-D ends it.")
     ] = False,
+    encoder: EncoderName = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -90,7 +92,7 @@ def search(
         raise typer.BadParameter("say what to look for, or use --interactive", param_hint="QUERY")
     screen = Screen(json=json, quiet=quiet)
     question = Question(k, parse_where(where), within, hybrid_weight(hybrid, weight), full, explain, min_confidence)
-    with opened(index, screen) as ix:
+    with opened(index, screen, encoder=encoder) as ix:
         prepare_encoder(ix.info().encoder, screen)
         if query is not None:
             _answer(ix, query, question, screen)

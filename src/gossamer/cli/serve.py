@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,7 +13,7 @@ from gossamer.cli.command import command, examples
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_index
 from gossamer.cli.screen import Screen
-from gossamer.errors import ParameterError
+from gossamer.errors import ParameterError, UntrustedEncoderError
 
 if TYPE_CHECKING:
     from gossamer.index import Index
@@ -40,6 +40,10 @@ def serve(
     tls_key: Annotated[Path | None, typer.Option(help="Its key, a PEM file.")] = None,
     cors_origin: Annotated[
         list[str] | None, typer.Option(help="A page from elsewhere that may use it, as https://example.org.")
+    ] = None,
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Allow this encoder, which can bring code: st:MODEL, hf:MODEL."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Take no changes; see those of others.")] = False,
     max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 8 * 2**20,
@@ -76,13 +80,15 @@ def serve(
     if not quiet:
         log_to_stderr()
     address.check(has_keys=keys is not None and len(keys) > 0)
-    with _opened(indexes, screen, read_only=read_only) as found:
+    with _opened(indexes, screen, encoder or [], read_only=read_only) as found:
         app = create_app(Catalog(found, read_only=read_only), keys=keys, limits=limits, origins=cors_origin or ())
         run(app, address, grace=timeout, on_ready=lambda url: _tell(screen, url, list(found)))
 
 
 @contextmanager
-def _opened(given: Sequence[str], screen: Screen, *, read_only: bool) -> Iterator[dict[str, Index]]:
+def _opened(
+    given: Sequence[str], screen: Screen, allowed: Sequence[str], *, read_only: bool
+) -> Iterator[dict[str, Index]]:
     """All indexes by name, with their encoders at hand, closed at the end."""
     from gossamer.server.catalog import name_and_path
 
@@ -92,7 +98,13 @@ def _opened(given: Sequence[str], screen: Screen, *, read_only: bool) -> Iterato
             name, path = name_and_path(each)
             if name in found:
                 raise ParameterError(f"two indexes would be called {name!r}: name one of them, as in other={path}")
-            found[name] = stack.enter_context(opened(path, screen, "r" if read_only else "w"))
+            mode: Literal["r", "w"] = "r" if read_only else "w"
+            try:
+                found[name] = stack.enter_context(opened(path, screen, mode))
+            except UntrustedEncoderError as error:
+                if error.encoder not in allowed:
+                    raise
+                found[name] = stack.enter_context(opened(path, screen, mode, error.encoder))
             prepare_encoder(found[name].info().encoder, screen)
         yield found
 

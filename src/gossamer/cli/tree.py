@@ -12,7 +12,7 @@ import typer
 
 from gossamer.cli.command import command, examples
 from gossamer.cli.opening import opened, prepare_encoder
-from gossamer.cli.options import IndexPath, Json, Quiet
+from gossamer.cli.options import EncoderName, IndexPath, Json, Quiet
 from gossamer.cli.screen import Screen
 from gossamer.errors import DiskError
 
@@ -82,6 +82,7 @@ def tree(
     ] = None,
     png: Annotated[Path | None, typer.Option(help="Draw a figure for print.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw a figure for print, in lines.")] = None,
+    encoder: EncoderName = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -93,7 +94,7 @@ def tree(
     pictures = {kind: path for kind, path in (("html", html), ("png", png), ("svg", svg)) if path is not None}
     _check(screen, format, out, pictures)
     wanted = _Wanted(concept, depth, most, topics, query, k)
-    with opened(index, screen) as ix:
+    with opened(index, screen, encoder=encoder) as ix:
         job = _Job(ix, wanted, screen)
         if format is not None:
             _write_export(job, format.value, out)

@@ -25,7 +25,7 @@ from gossamer.bundle import Bundle
 from gossamer.checks import Floats, one_of, positive
 from gossamer.encoders.protocol import Kind, Progress, check_kind, check_texts, fingerprint_of
 from gossamer.encoders.words import terms, words
-from gossamer.errors import CorruptError, EmptyTextError, StateError
+from gossamer.errors import CorruptError, EmptyTextError, ParameterError, StateError
 
 _MOST_TERMS = 50_000
 """The most frequent terms are kept: 50 MB of components at 256 dimensions."""
@@ -56,7 +56,7 @@ class LsaEncoder:
     ) -> None:
         self._components = positive(components, "components")
         self._stop_words = one_of(stop_words, "stop_words", ("auto", "english", "none"))
-        self._seed = seed
+        self._seed = _as_seed(seed)
         self._stop: list[str] = []
         self._vocabulary: list[str] = []
         self._idf: Floats = np.empty(0, np.float32)
@@ -129,15 +129,14 @@ class LsaEncoder:
     @classmethod
     def from_state(cls, bundle: Bundle) -> LsaEncoder:
         """The encoder that `state` described: it gives the same vectors, bit for bit."""
-        encoder = cls(**bundle.params)
-        vocabulary = _as_words(bundle.arrays["vocabulary"])
-        idf, axes = bundle.arrays["idf"], bundle.arrays["axes"]
-        if not len(vocabulary) == len(idf) == len(axes):
-            raise CorruptError(
-                f"the saved lsa encoder has {len(vocabulary)} words, {len(idf)} weights and {len(axes)} rows "
-                "of axes, which must be the same number: restore it from a copy or build the index again"
-            )
-        encoder._learnt(_as_words(bundle.arrays["stop"]), vocabulary, idf, axes)
+        try:
+            encoder = cls(**bundle.params)
+            stop, vocabulary = _as_words(bundle.arrays["stop"]), _as_words(bundle.arrays["vocabulary"])
+            idf, axes = bundle.arrays["idf"], bundle.arrays["axes"]
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise _corrupt(f"cannot be understood ({error})") from error
+        _check_learnt(vocabulary, idf, axes, encoder._components)
+        encoder._learnt(stop, vocabulary, idf, axes)
         return encoder
 
     def _settings(self) -> dict[str, Any]:
@@ -208,10 +207,39 @@ def _stop_list(name: str, rows: list[str]) -> list[str]:
     return sorted(word for word, count in counts.items() if count > _COMMON * len(rows))
 
 
+def _as_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise ParameterError(f"seed must be a whole number from 0 to 2**32 - 1, got {seed!r}")
+    return seed
+
+
+def _check_learnt(vocabulary: list[str], idf: Floats, axes: Floats, components: int) -> None:
+    """What comes from a file may be anything: only what `fit` could have learnt is let through."""
+    if idf.dtype != np.float32 or axes.dtype != np.float32 or idf.ndim != 1 or axes.ndim != 2:
+        raise _corrupt(f"has weights of {idf.dtype} {idf.shape} and axes of {axes.dtype} {axes.shape}")
+    if not 0 < len(vocabulary) == len(idf) == len(axes):
+        raise _corrupt(
+            f"has {len(vocabulary)} words, {len(idf)} weights and {len(axes)} rows of axes: the same number is needed"
+        )
+    if len(set(vocabulary)) < len(vocabulary):
+        raise _corrupt("has a word twice")
+    if not 1 <= axes.shape[1] <= components:
+        raise _corrupt(f"has {axes.shape[1]} axes, where 1 to {components} are possible")
+    # Axes have unit length, and a weight is the square of a logarithm. NaN is below nothing.
+    if not (np.abs(axes).max() < 1.01 and np.abs(idf).max() < 1e6):
+        raise _corrupt("has numbers that nothing could have taught it")
+
+
+def _corrupt(what: str) -> CorruptError:
+    return CorruptError(f"the saved lsa encoder {what}: restore it from a copy or build the index again")
+
+
 def _as_bytes(some: list[str]) -> npt.NDArray[np.uint8]:
     """Words as an array, for the disk; no word holds a line feed."""
     return np.frombuffer("\n".join(some).encode(), np.uint8).copy()
 
 
 def _as_words(array: npt.NDArray[np.uint8]) -> list[str]:
-    return array.tobytes().decode().split("\n") if len(array) else []
+    if array.dtype != np.uint8:
+        raise ValueError(f"words are kept as bytes, not as {array.dtype}")
+    return array.tobytes().decode().split("\n") if array.size else []

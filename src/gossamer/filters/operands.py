@@ -7,6 +7,7 @@ import re
 from datetime import date, time
 from typing import Any, NoReturn
 
+from gossamer.document_limits import LONGEST_KEY
 from gossamer.errors import FilterError
 from gossamer.filters.nodes import OPERATORS, Path, Scalar
 
@@ -49,6 +50,8 @@ def as_path(key: str) -> Path:
             names[-1] += piece[-1]
     if len(names) > DEEPEST:
         refuse(f"{show(key)} goes {len(names)} levels deep (at most {DEEPEST}): a dot in a name is written \\.")
+    if (longest := max(map(len, names))) > LONGEST_KEY:
+        refuse(f"{show(key)} has a name of {longest:,} characters (at most {LONGEST_KEY:,}): no stored key is longer")
     return tuple(names)
 
 

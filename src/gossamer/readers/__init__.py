@@ -9,7 +9,9 @@
 notes.md {'title': 'Trees'}
 a1 {'year': 2020}
 
-JSON Lines, CSV and Parquet are streamed: no more than a batch of rows is held.
+JSON Lines, CSV and Parquet are streamed: no more than a batch of rows is held. A line may have 67,108,864 characters,
+a document 16,777,216 and a .json file, which is held whole, 268,435,456. What is larger, or unpacks to more, is not
+read.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from pathlib import Path
 from gossamer.checks import one_of
 from gossamer.readers.fields import ID_FIELDS, TEXT_FIELDS, Job
 from gossamer.readers.formats import FORMATS, format_of, is_known, kind
-from gossamer.readers.opening import NotTextError
+from gossamer.readers.opening import NotTextError, TooLargeError
 from gossamer.readers.parquet import require_pyarrow
 from gossamer.readers.record import Account, OnError, Reading, Record
 from gossamer.readers.walk import STDIN, Source, find
@@ -39,6 +41,7 @@ def read(
     id_field: str | None = None,
     glob: str | Sequence[str] | None = None,
     lines: bool = False,
+    follow_links: bool = False,
     on_error: OnError = "raise",
 ) -> Reading:
     """The documents in files and folders, one after the other; "-" is standard input.
@@ -46,15 +49,17 @@ def read(
     `text_field`: the field with the text; without it the first of TEXT_FIELDS that is there, with ``title``
     before it. `id_field`: likewise the first of ID_FIELDS, else "<file>:<line>". All other fields become
     metadata. `glob`: patterns as in .gitignore that choose the files in folders. `lines`: text files hold one
-    document a line. `on_error`: "raise" stops at the first line that cannot be read, "skip" counts it.
+    document a line. `follow_links`: read files in folders also where they are symbolic links out of the folder.
+    `on_error`: "raise" stops at the first line that cannot be read, "skip" counts it.
 
     Files are looked for now, and a path that does not exist is an InputError; they are read as you iterate.
     """
     one_of(on_error, "on_error", ("raise", "skip"))
-    sources = find([paths] if isinstance(paths, str | Path) else paths, is_known, glob)
+    given = [paths] if isinstance(paths, str | Path) else paths
+    sources, links = find(given, is_known, glob, follow_links=follow_links)
     if any(kind(source.path) == ".parquet" for source in sources):
         require_pyarrow()
-    account = Account(on_error, bytes_total=_size(sources))
+    account = Account(on_error, bytes_total=_size(sources), links=links)
     job = Job(account, text_field, id_field, lines)
     return Reading(_records(sources, job), account)
 
@@ -69,6 +74,8 @@ def _records(sources: list[Source], job: Job) -> Iterator[Record]:
             yield from format_of(source.path)(source, job)
         except NotTextError:
             _binary(source, job.account)
+        except TooLargeError as error:
+            job.account.problem(source.place, error.what, error.cure)
         except (OSError, EOFError, zlib.error) as error:
             job.account.problem(source.place, f"cannot be read ({error})", "Check the file")
         _close(source, job.account)

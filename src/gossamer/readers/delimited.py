@@ -14,18 +14,18 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from gossamer.readers.fields import Job, Row, records
-from gossamer.readers.opening import open_text
+from gossamer.readers.opening import LONGEST_LINE, open_text
 from gossamer.readers.record import Account, Record
 from gossamer.readers.values import typed
 from gossamer.readers.walk import Source
 
-_LONGEST = 64 * 1024 * 1024
-"""Characters in a field; the standard library's own limit is 128 KB, which a long article exceeds."""
 _SAMPLE = 1000
+"""Lines that tell how a file is quoted; fewer where they are long."""
+_SAMPLE_CHARACTERS = 2**24
 
 
 def read_csv(source: Source, job: Job) -> Iterator[Record]:
@@ -40,12 +40,12 @@ def read_tsv(source: Source, job: Job) -> Iterator[Record]:
 
 def _read(source: Source, job: Job, delimiters: str) -> Iterator[Record]:
     with open_text(source, job.account, newline="") as file:
+        # A field may be as long as a line. The limit belongs to the csv module as a whole: it is only ever raised.
+        csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))
         lines = iter(file)
-        sample = list(islice(lines, _SAMPLE))
+        sample, ended = _sample(lines)
         delimiter = max(delimiters, key=lambda each: len(_fields(sample[:1], each)))
-        # The limit belongs to the csv module as a whole: it is only ever raised.
-        csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))
-        by_line = delimiter == "\t" and _is_a_row_a_line(sample)
+        by_line = delimiter == "\t" and _is_a_row_a_line(sample, ended)
         quoting: Any = csv.QUOTE_NONE if by_line else csv.QUOTE_MINIMAL
         reader = csv.reader(chain(sample, lines), delimiter=delimiter, quoting=quoting, strict=True)
         yield from records(_rows(reader, by_line, source, job.account), source, job, typed)
@@ -55,7 +55,19 @@ def _fields(lines: list[str], delimiter: str) -> list[str]:
     return next(csv.reader(lines, delimiter=delimiter), [])
 
 
-def _is_a_row_a_line(sample: list[str]) -> bool:
+def _sample(lines: Iterator[str]) -> tuple[list[str], bool]:
+    """The first lines, and whether they are all there are."""
+    sample: list[str] = []
+    characters = 0
+    for line in lines:
+        sample.append(line)
+        characters += len(line)
+        if len(sample) == _SAMPLE or characters > _SAMPLE_CHARACTERS:
+            return sample, False
+    return sample, True
+
+
+def _is_a_row_a_line(sample: list[str], ended: bool) -> bool:
     """Whether a file with tabs makes sense without quoting, or at least none with it."""
     width = len(_fields(sample[:1], "\t"))
     if all(line.count("\t") + 1 == width for line in sample if line.strip()):
@@ -65,7 +77,7 @@ def _is_a_row_a_line(sample: list[str]) -> bool:
             pass
     except csv.Error as error:
         # A field cut off where the sample ends is well quoted as far as can be seen.
-        return not (len(sample) == _SAMPLE and "end of data" in str(error))
+        return ended or "end of data" not in str(error)
     return False
 
 

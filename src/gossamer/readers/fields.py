@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
+from gossamer.document_limits import TOO_DEEP
 from gossamer.readers.record import Account, Record
-from gossamer.readers.values import DROP, TooDeepError, clean, json_value
+from gossamer.readers.values import DROP, clean, json_value
 from gossamer.readers.walk import Source
+from gossamer.snippets import shortened
 
 TEXT_FIELDS = ("text", "body", "content", "document", "passage", "question", "sentence", "abstract")
 ID_FIELDS = ("_id", "id", "doc_id", "docid", "uuid")
@@ -53,12 +56,12 @@ def records(
         except BadRowError as error:
             job.account.problem(place, error.what, error.cure)
             continue
-        except (TooDeepError, RecursionError):
-            job.account.problem(place, "the values are nested too deeply", "Make them flatter")
+        except RecursionError:
+            job.account.problem(place, f"the document {TOO_DEEP.what}", TOO_DEEP.cure.capitalize())
             continue
         if record is None:
             job.account.empty += 1
-        else:
+        elif job.account.takes(record, place):
             yield record
 
 
@@ -128,5 +131,5 @@ def _as_id(value: Any) -> str | None:
 
 
 def _list(fields: dict[str, Any]) -> str:
-    names = [repr(name) for name in fields]
+    names = [repr(shortened(name, 40)) for name in islice(fields, 13)]
     return ", ".join(names[:12]) + (", …" if len(names) > 12 else "") if names else "no fields at all"

@@ -19,6 +19,8 @@ from pathlib import Path, PurePath
 
 logger = logging.getLogger(__name__)
 
+_LONGEST = 1 << 20
+"""Characters of a .gitignore; what comes after is not honoured."""
 _BRACKETS = re.compile(r"\[([!^]?)(\]?(?:\\.|\[:[a-z]+:\]|[^\]\\])*)\]", re.DOTALL)
 _CLASS = re.compile(r"\[:([a-z]+):\]|\\(.)|([\[\]^&|~])", re.DOTALL)
 _CLASSES = {
@@ -71,9 +73,10 @@ def enter(folder: Path, outer: Rules | None) -> Rules | None:
     """The rules that hold inside `folder`."""
     file = folder / ".gitignore"
     try:
-        text = file.read_text(encoding="utf-8-sig", errors="replace")
-    except FileNotFoundError:
-        return outer
+        if not file.is_file():  # a pipe would never end
+            return outer
+        with file.open(encoding="utf-8-sig", errors="replace") as lines:
+            text = lines.read(_LONGEST)
     except OSError as error:
         logger.warning("%s is not honoured: %s", file, error)
         return outer

@@ -7,15 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from gossamer.readers.fields import Job, Row, records
+from gossamer.readers.jsonl import brief
 from gossamer.readers.opening import open_text
 from gossamer.readers.record import Account, Record
 from gossamer.readers.walk import Source
+
+_LONGEST = 2**28
+"""Characters in a file: what Python makes of them may take twenty times as many bytes."""
 
 
 def read_json(source: Source, job: Job) -> Iterator[Record]:
     """Held in memory whole, as JSON must be; large collections are better kept as .jsonl."""
     with open_text(source, job.account) as file:
-        text = file.read()
+        text = file.read(_LONGEST, "Write it as .jsonl, one object a line")
     if not text.strip():
         job.account.empty += 1
         return
@@ -23,7 +27,7 @@ def read_json(source: Source, job: Job) -> Iterator[Record]:
         value: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         cure = "Repair it, or call it .jsonl if it holds one object a line"
-        job.account.problem(source.place, f"not valid JSON ({error})", cure)
+        job.account.problem(source.place, f"not valid JSON ({brief(error)})", cure)
         return
     yield from records(_rows(value, source, job.account), source, job)
 

@@ -26,7 +26,7 @@ def rows(lines: Iterable[str], source: Source, account: Account) -> Iterator[Row
         try:
             value: Any = json.loads(line)
         except (ValueError, RecursionError) as error:
-            account.problem(f"{source.place}:{number}", f"not valid JSON ({_brief(error)})", "Repair the line")
+            account.problem(f"{source.place}:{number}", f"not valid JSON ({brief(error)})", "Repair the line")
             continue
         if isinstance(value, dict):
             yield Row(number, value)
@@ -43,5 +43,6 @@ def is_object(line: str) -> bool:
         return False
 
 
-def _brief(error: Exception) -> str:
+def brief(error: Exception) -> str:
+    """What is wrong with a text that is no JSON."""
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)

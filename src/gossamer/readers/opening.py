@@ -6,9 +6,12 @@ import codecs
 import gzip
 import io
 import logging
+import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from gossamer.readers.record import Account
@@ -19,9 +22,23 @@ logger = logging.getLogger(__name__)
 _LOOK = 8192
 """Bytes at the beginning of a file that tell whether it is text."""
 
+_PIECE = 1 << 20
+"""Characters read at a time of a file that is read whole."""
+
+LONGEST_LINE = 2**26
+"""Characters in a line; a few compressed kilobytes can unpack to gigabytes without end."""
+
 
 class NotTextError(Exception):
     """The file is binary; `read` decides what that means."""
+
+
+class TooLargeError(Exception):
+    """A file, or a line of it, holds more than can be read at once: what is too large, and the cure."""
+
+    def __init__(self, what: str, cure: str) -> None:
+        super().__init__(what)
+        self.what, self.cure = what, cure
 
 
 class TextFile:
@@ -33,11 +50,21 @@ class TextFile:
         self._reported = False
 
     def __iter__(self) -> Iterator[str]:
-        return map(self._mend, self._stream)
+        for number, line in enumerate(iter(partial(self._stream.readline, LONGEST_LINE + 1), ""), 1):
+            if len(line) > LONGEST_LINE:
+                what = f"line {number} has more than {LONGEST_LINE:,} characters, and the file is not read any further"
+                raise TooLargeError(what, "Break it into several")
+            yield self._mend(line)
 
-    def read(self) -> str:
-        """All of it."""
-        return self._mend(self._stream.read())
+    def read(self, most: int, cure: str = "Split it into several") -> str:
+        """All of it, if that is at most so many characters."""
+        pieces, left = [], most
+        while piece := self._stream.read(_PIECE):
+            pieces.append(piece)
+            left -= len(piece)
+            if left < 0:
+                raise TooLargeError(f"more than {most:,} characters, which would be read as a whole", cure)
+        return self._mend("".join(pieces))
 
     def _mend(self, text: str) -> str:
         """Undecodable bytes come as lone surrogates, which cannot be encoded: that is how they are noticed."""
@@ -81,8 +108,17 @@ def _raw(source: Source) -> Iterator[Any]:
     if source.path == STDIN:
         yield sys.stdin.buffer  # not ours to close
     else:
-        with source.path.open("rb", buffering=0) as raw:
+        with open(source.path, "rb", buffering=0, opener=None if source.named else _regular) as raw:
             yield raw
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a file found in a folder, without waiting for ever should it have become a pipe since."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("no longer a regular file")
+    return handle
 
 
 class _Counted(io.RawIOBase):

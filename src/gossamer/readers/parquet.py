@@ -11,7 +11,8 @@ from gossamer.readers.fields import Job, Row, records
 from gossamer.readers.record import Record
 from gossamer.readers.walk import Source
 
-_BATCH = 1024
+_BATCH = 64
+"""Rows held at a time: few, since a column may repeat one long text without taking space in the file."""
 
 
 def require_pyarrow() -> Any:
@@ -24,18 +25,19 @@ def require_pyarrow() -> Any:
 
 def read_parquet(source: Source, job: Job) -> Iterator[Record]:
     """Every row group in turn; progress is told by rows, since columns lie apart in the file."""
-    parquet = require_pyarrow()
+    return records(_rows(require_pyarrow(), source, job), source, job)
+
+
+def _rows(parquet: Any, source: Source, job: Job) -> Iterator[Row]:
+    done = 0
     try:
         with parquet.ParquetFile(source.path) as file:
-            yield from records(_rows(file, source, job), source, job)
-    except import_module("pyarrow").ArrowException as error:
+            total = max(1, file.metadata.num_rows)
+            job.account.position = lambda: source.size * done // total
+            for batch in file.iter_batches(batch_size=_BATCH):
+                for fields in batch.to_pylist():
+                    done += 1
+                    yield Row(done, fields)
+    # A column of texts may hold bytes that are none, and dates may lie beyond those of Python.
+    except (import_module("pyarrow").ArrowException, ValueError, OverflowError) as error:
         job.account.problem(source.place, f"not valid Parquet ({error})", "Write the file again")
-
-
-def _rows(file: Any, source: Source, job: Job) -> Iterator[Row]:
-    total, done = max(1, file.metadata.num_rows), 0
-    job.account.position = lambda: source.size * done // total
-    for batch in file.iter_batches(batch_size=_BATCH):
-        for fields in batch.to_pylist():
-            done += 1
-            yield Row(done, fields)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from gossamer.document_limits import id_problem, metadata_problem, text_problem
 from gossamer.errors import InputError
 
 logger = logging.getLogger(__name__)
 
 OnError: TypeAlias = Literal["raise", "skip"]
+
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 _TOLD = 20
 """Problems that are logged as warnings; a file that is wrong throughout should not fill the screen."""
@@ -39,6 +43,8 @@ class Account:
     """Lines, rows or whole files that could not be read, where on_error="skip"."""
     binary: int = 0
     """Files in a folder that turned out to be no text."""
+    links: int = 0
+    """Symbolic links in a folder that lead out of it."""
     bytes_total: int | None = 0
     """Size on disk of everything to be read; None where standard input is part of it."""
     finished: int = 0
@@ -52,6 +58,14 @@ class Account:
         self.broken += 1
         level = logging.WARNING if self.broken <= _TOLD else logging.DEBUG
         logger.log(level, "skipped %s: %s", place, what)
+
+    def takes(self, record: Record, place: str) -> bool:
+        """Whether an index can hold a record; if not, that is a problem of the input."""
+        metadata = _as_json(record.metadata) if record.metadata else "{}"
+        found = id_problem(record.id) or text_problem(record.text) or metadata_problem(metadata)
+        if found is not None:
+            self.problem(place, f"the document {found.what}", found.cure.capitalize())
+        return found is None
 
 
 class Reading(Iterator[Record]):
@@ -73,8 +87,8 @@ class Reading(Iterator[Record]):
 
     @property
     def skipped(self) -> int:
-        """All that was left out: `empty` + `broken` + `binary`."""
-        return self.empty + self.broken + self.binary
+        """All that was left out: `empty` + `broken` + `binary` + `links`."""
+        return self.empty + self.broken + self.binary + self.links
 
     @property
     def empty(self) -> int:
@@ -90,6 +104,11 @@ class Reading(Iterator[Record]):
     def binary(self) -> int:
         """Files found in folders that are not text."""
         return self._account.binary
+
+    @property
+    def links(self) -> int:
+        """Symbolic links found in folders that lead out of them, without follow_links=True."""
+        return self._account.links
 
     @property
     def bytes_total(self) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, repeat
 
 from gossamer.readers.fields import Job, records
 from gossamer.readers.jsonl import is_object, rows
@@ -17,12 +17,13 @@ def read_stdin(source: Source, job: Job) -> Iterator[Record]:
     """The first line that is not blank decides, so that nothing needs to be held back."""
     with open_text(source, job.account, newline="\n") as file:
         lines = iter(file)
-        head = []
-        for line in lines:
-            head.append(line)
-            if line.strip():
+        blank, first = 0, ""
+        for first in lines:
+            if first.strip():
                 break
-        if not job.lines and head and is_object(head[-1]):
-            yield from records(rows(chain(head, lines), source, job.account), source, job)
+            blank += 1
+        whole = chain(repeat("\n", blank), [first] if first.strip() else [], lines)
+        if not job.lines and is_object(first):
+            yield from records(rows(whole, source, job.account), source, job)
         else:
-            yield from documents_by_line(chain(head, lines), source, job.account)
+            yield from documents_by_line(whole, source, job.account)

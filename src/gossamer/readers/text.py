@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from gossamer.document_limits import LONGEST_TEXT
 from gossamer.readers.fields import Job
 from gossamer.readers.opening import open_text
 from gossamer.readers.record import Account, Record
@@ -30,11 +31,11 @@ def read_markdown(source: Source, job: Job) -> Iterator[Record]:
 def documents_by_line(lines: Iterable[str], source: Source, account: Account) -> Iterator[Record]:
     """One document a line; blank ones are counted."""
     for number, line in enumerate(lines, 1):
-        text = clean(line).strip()
-        if text:
-            yield Record(f"{source.name}:{number}", text, {}, source.place)
-        else:
+        record = Record(f"{source.name}:{number}", clean(line).strip(), {}, source.place)
+        if not record.text:
             account.empty += 1
+        elif account.takes(record, f"{source.place}:{number}"):
+            yield record
 
 
 def title_of(markdown: str) -> str | None:
@@ -59,13 +60,15 @@ def _read(source: Source, job: Job, *, markdown: bool) -> Iterator[Record]:
         if job.lines:
             yield from documents_by_line(file, source, job.account)
             return
-        text = clean(file.read())
+        text = clean(file.read(LONGEST_TEXT))
     if not text.strip():
         job.account.empty += 1
         return
     title = title_of(text) if markdown else None
     metadata: dict[str, Any] = {"title": title} if title else {}
-    yield Record(source.name, text, metadata, source.place)
+    record = Record(source.name, text, metadata, source.place)
+    if job.account.takes(record, source.place):
+        yield record
 
 
 def _without_front_matter(lines: list[str]) -> list[str]:

@@ -13,14 +13,9 @@ from uuid import UUID
 DROP = object()
 """Stands for a value that JSON cannot hold: its key is left out."""
 
-DEEPEST = 64
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,17})\.[0-9]{1,17}([eE][+-]?[0-9]{1,2})?")
 _WORDS = {"true": True, "false": False}
-
-
-class TooDeepError(ValueError):
-    """Values nested beyond all reason, which would break whatever walks them later."""
 
 
 def clean(text: str) -> str:
@@ -30,10 +25,8 @@ def clean(text: str) -> str:
     return text.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def json_value(value: Any, depth: int = 0) -> Any:
+def json_value(value: Any) -> Any:
     """`value` as JSON can hold it, or DROP. NaN and infinity become None, dates ISO text."""
-    if depth > DEEPEST:
-        raise TooDeepError(f"nested more than {DEEPEST} levels deep")
     match value:
         case None | bool() | int():
             return value
@@ -42,10 +35,10 @@ def json_value(value: Any, depth: int = 0) -> Any:
         case float():
             return value if math.isfinite(value) else None
         case Mapping():
-            items = ((clean(str(key)), json_value(inner, depth + 1)) for key, inner in value.items())
+            items = ((clean(str(key)), json_value(inner)) for key, inner in value.items())
             return {key: inner for key, inner in items if inner is not DROP}
         case list() | tuple():
-            return [kept for inner in value if (kept := json_value(inner, depth + 1)) is not DROP]
+            return [kept for inner in value if (kept := json_value(inner)) is not DROP]
     return _other(value)
 
 

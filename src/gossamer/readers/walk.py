@@ -1,8 +1,10 @@
 """Paths → files: sorted, each once, without what is hidden, ignored or of no known kind.
 
 A folder is read with everything below it, except hidden names and what its .gitignore files exclude. Folders
-that are symbolic links are not entered, so no loop can form; files that are links are read. Without `glob`
-only known kinds of files are taken, with it any file it matches. A file that is named itself is always taken.
+that are symbolic links are not entered, so no loop can form. Files that are links are read if they lead to a file
+inside the folder that was named: otherwise a folder from a stranger could put any file of yours into an index. Without
+`glob` only known kinds of files are taken, with it any file it matches. A file that is named itself is always taken,
+pipes included; in a folder only regular files are.
 """
 
 from __future__ import annotations
@@ -39,8 +41,16 @@ class Source:
         return clean(self.path.as_posix())
 
 
-def find(paths: Iterable[str | Path], known: Callable[[Path], bool], glob: str | Sequence[str] | None) -> list[Source]:
+def find(
+    paths: Iterable[str | Path],
+    known: Callable[[Path], bool],
+    glob: str | Sequence[str] | None,
+    *,
+    follow_links: bool = False,
+) -> tuple[list[Source], int]:
     """All files at and below `paths`: in the order given, sorted within each folder, no file twice.
+
+    Returns them and the number of files left out because they are links out of their folder.
 
     Names are relative to the deepest folder that holds all the paths; that is the folder itself where just one
     is given, so ids do not depend on where the program runs. InputError where a path does not exist.
@@ -49,10 +59,17 @@ def find(paths: Iterable[str | Path], known: Callable[[Path], bool], glob: str |
     base = _common([path for path in given if path != STDIN])
     keep = known if glob is None else _matcher(glob)
     found: dict[str, Source] = {}
+    links: list[Path] = []
     for path in given:
         for file in _files(path, keep):
-            found.setdefault(os.path.abspath(file), _source(file, base, named=file == path))
-    return list(found.values())
+            if not follow_links and file != path and _leads_out(file, path):
+                links.append(file)
+            else:
+                found.setdefault(os.path.abspath(file), _source(file, base, named=file == path))
+    if links:
+        what = "skipped %d files that are links out of their folder, such as %s: follow_links=True reads them"
+        logger.warning(what, len(links), clean(links[0].as_posix()))
+    return list(found.values()), len(links)
 
 
 def _existing(path: str | Path) -> Path:
@@ -93,6 +110,11 @@ def _files(path: Path, keep: Callable[[Path], bool]) -> Iterator[Path]:
     kept = [file for file in files if keep(file.relative_to(path))]
     logger.info("%s: %d of %d files are read", path, len(kept), len(files))
     yield from kept
+
+
+def _leads_out(file: Path, top: Path) -> bool:
+    """Whether a file below `top` is a link to somewhere else."""
+    return file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(top))
 
 
 def _walk(top: Path) -> Iterator[Path]:

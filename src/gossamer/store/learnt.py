@@ -20,15 +20,21 @@ def write_learnt(db: sqlite3.Connection, learnt: Bundle) -> None:
 
 def read_learnt(db: sqlite3.Connection) -> Bundle | None:
     """What was learnt; None where nothing was."""
+    from safetensors import SafetensorError
     from safetensors.numpy import load
 
     row = db.execute("SELECT params, arrays, crc FROM encoder").fetchone()
     if row is None:
         return None
     params, arrays, crc = row
+    altered = CorruptError("what the encoder learnt was altered on disk: restore documents.sqlite from a copy")
     if not isinstance(params, str) or not isinstance(arrays, bytes) or _crc(params, arrays) != crc:
-        raise CorruptError("what the encoder learnt was altered on disk: restore documents.sqlite from a copy")
-    return Bundle(json.loads(params), load(arrays))
+        raise altered
+    try:
+        bundle = Bundle(json.loads(params), load(arrays))
+    except (SafetensorError, ValueError, KeyError, RecursionError) as error:
+        raise altered from error
+    return bundle
 
 
 def _crc(params: str, arrays: bytes) -> int:

@@ -154,10 +154,16 @@ def ids_of_passages(db: sqlite3.Connection) -> Iterator[tuple[int, str]]:
 def passage_texts(db: sqlite3.Connection, passages: Iterable[int], most: int) -> dict[int, tuple[str, str]]:
     """For each passage the id of its document and its first `most` characters; lean, as the lookups above."""
     query = (
-        "SELECT passage, id, substr(text, start + 1, min(stop - start, ?)) "
+        "SELECT passage, id, substr(text, start + 1, min(stop - start, ?)), document, start, stop "
         f"FROM passages JOIN documents USING (document) WHERE gone IS NULL AND passage IN {_LISTED}"
     )
-    return {passage: (id, text) for passage, id, text in db.execute(query, (most, _listed(passages)))}
+    found: dict[int, tuple[str, str]] = {}
+    for passage, id, text, document, start, stop in db.execute(query, (most, _listed(passages))):
+        if len(text) < min(stop - start, most):  # SQLite's substr ends at a NUL
+            (whole,) = db.execute("SELECT text FROM documents WHERE document = ?", (document,)).fetchone()
+            text = whole[start : min(stop, start + most)]
+        found[passage] = id, text
+    return found
 
 
 def all_passages(db: sqlite3.Connection) -> list[PassageRow]:

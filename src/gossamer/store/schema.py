@@ -130,7 +130,17 @@ def write_settings(db: sqlite3.Connection, settings: Settings) -> None:
 def read_settings(db: sqlite3.Connection) -> Settings:
     """The settings, checked."""
     row = db.execute("SELECT value, crc FROM settings WHERE name = 'index'").fetchone()
+    altered = CorruptError("the settings in documents.sqlite were altered: restore it from a copy")
     if row is None or not isinstance(row[0], str) or zlib.crc32(row[0].encode()) != row[1]:
-        raise CorruptError("the settings in documents.sqlite were altered: restore it from a copy")
-    values: dict[str, Any] = json.loads(row[0])
-    return Settings(**{field.name: values[field.name] for field in fields(Settings)})
+        raise altered
+    try:
+        values: dict[str, Any] = json.loads(row[0])
+        settings = Settings(**{field.name: values[field.name] for field in fields(Settings)})
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise altered from error
+    if not all(isinstance(getattr(settings, field.name), _KINDS[str(field.type)]) for field in fields(Settings)):
+        raise altered
+    return settings
+
+
+_KINDS: dict[str, Any] = {"str": str, "int": int, "int | None": int | None}
