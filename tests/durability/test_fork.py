@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import traceback
 from collections.abc import Callable
@@ -123,7 +125,8 @@ def test_workers_open_the_index_for_themselves(index: Index, tmp_path: Path, met
 
 def test_a_fork_while_another_thread_writes(index: Index) -> None:
     """Whatever lock or transaction is held at the fork, the child is told at once, and the parent loses nothing."""
-    stop, added = threading.Event(), []
+    stop = threading.Event()
+    added: list[str] = []
 
     def write() -> None:
         while not stop.is_set():
@@ -135,10 +138,14 @@ def test_a_fork_while_another_thread_writes(index: Index) -> None:
                 call()
         index.close()
 
+    def several() -> None:
+        for _ in range(15):
+            in_child(work)
+
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        forker = threading.Thread(target=lambda: [in_child(work) for _ in range(15)])
+        forker = threading.Thread(target=several)
         forker.start()
         forker.join()
     finally:
@@ -166,3 +173,29 @@ def test_vectors_in_memory_can_be_searched_in_a_child() -> None:
         assert vectors.search([[1.0] * 8] * 20, k=3).ids.tolist() == before
 
     in_child(work)
+
+
+def test_a_child_that_ends_as_usual_does_no_harm(tmp_path: Path) -> None:
+    """Its interpreter lets go of everything at its end, also of what it inherited, while the parent is writing."""
+    program = f"""
+import os, sys
+sys.path.insert(0, {str(Path(__file__).parent.parent)!r})
+from bag import encode
+from gossamer import Index
+with Index.create({str(tmp_path / "a.gsm")!r}, encode) as index:
+    index.add("the moon", "a")
+    for at in range(5):
+        index.add(f"before {{at}}", f"b{{at}}")
+        child = os.fork()
+        if child == 0:
+            sys.exit(0)
+        index.add(f"meanwhile {{at}}", f"m{{at}}")
+        assert os.waitpid(child, 0)[1] == 0
+        index.add(f"after {{at}}", f"c{{at}}")
+    index.check()
+    assert len(index) == 16
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with Index.open(tmp_path / "a.gsm", encode) as index:
+        assert len(index) == 16
+        index.check()

@@ -100,7 +100,7 @@ class Victim:
                 index.close()
                 return lambda: Index.open(self.path, encode).close(), known
             case "read":
-                return lambda: [index.search("moon river", k=20), index.get(some), index.check()], known
+                return lambda: (index.search("moon river", k=20), index.get(some), index.info()), known
             case "backup":
                 return lambda: index.backup(self.path.with_name("copy.gsm")), known
             case _:

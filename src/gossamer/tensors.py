@@ -1,0 +1,86 @@
+"""Arrays in the safetensors format: a length, a JSON header, then the arrays end to end.
+
+Written array by array, so that saving takes no memory beside the arrays; read as views of one buffer. The library of
+the format builds everything in memory first, and ends the process where that is too little (its allocator aborts); the
+tests compare this with it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+_NAMES: Final = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
+}  # fmt: skip
+_DTYPES: Final = {np.dtype(code): name for name, code in _NAMES.items()}
+_LARGEST_HEADER: Final = 1 << 26
+
+
+class TensorError(ValueError):
+    """Bytes that are not arrays in this format."""
+
+
+def pieces(arrays: Mapping[str, npt.NDArray[Any]]) -> Iterator[bytes | memoryview]:
+    """The file that holds the arrays, piece by piece; the same arrays give the same bytes."""
+    # Wide items first, so that every array begins where its items may.
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
+    header, offset = {}, 0
+    for name, array in ordered:
+        described = {"dtype": _DTYPES[array.dtype], "shape": list(array.shape)}
+        header[name] = {**described, "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text = text.ljust(-(-len(text) // 8) * 8)
+    yield len(text).to_bytes(8, "little") + text
+    for _, array in ordered:
+        if array.size:
+            yield np.ascontiguousarray(array).data.cast("B")
+
+
+def read(buffer: bytearray | bytes) -> dict[str, npt.NDArray[Any]]:
+    """The arrays in a buffer, as views of it: they can be changed where the buffer can."""
+    length = int.from_bytes(buffer[:8], "little")
+    if len(buffer) < 8 or not 2 <= length <= min(_LARGEST_HEADER, len(buffer) - 8):
+        raise TensorError("its header has no sensible length")
+    try:
+        header = json.loads(bytes(buffer[8 : 8 + length]))
+        if not isinstance(header, dict):
+            raise TensorError("its header is no object")
+        header.pop("__metadata__", None)
+        ends = [_check(name, entry) for name, entry in header.items()]
+    except (ValueError, RecursionError) as error:
+        raise error if isinstance(error, TensorError) else TensorError(f"its header cannot be read: {error}") from error
+    at = 0
+    for start, end in sorted(ends):
+        if start != at:
+            raise TensorError("its arrays overlap or leave gaps")
+        at = end
+    if at != len(buffer) - 8 - length:
+        raise TensorError("its arrays do not end where the file does")
+    return {name: _view(buffer, 8 + length, entry) for name, entry in header.items()}
+
+
+def _check(name: str, entry: Any) -> tuple[int, int]:
+    """The place of an array, if its description makes sense."""
+    try:
+        start, end = entry["data_offsets"]
+        shape, size = entry["shape"], np.dtype(_NAMES[entry["dtype"]]).itemsize
+        sound = all(type(value) is int and value >= 0 for value in (start, end, *shape))
+        if sound and end - start == math.prod(shape) * size:
+            return start, end
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise TensorError(f"its array {name[:100]!r} is not described as it must be")
+
+
+def _view(buffer: bytearray | bytes, start: int, entry: Any) -> npt.NDArray[Any]:
+    dtype, count = np.dtype(_NAMES[entry["dtype"]]), math.prod(entry["shape"])
+    view = np.frombuffer(buffer, dtype, count, start + entry["data_offsets"][0]) if count else np.zeros(0, dtype)
+    return view.reshape(entry["shape"])
