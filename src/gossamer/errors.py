@@ -25,6 +25,7 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     │   ├── UnknownEncoderError             no encoder of that name
     │   ├── ModelUnavailableError           model files could not be had from any source
     │   └── EncoderMismatchError            the index was built with another encoder
+    ├── TooSlowError (TimeoutError)         a read took longer than its deadline; nothing was changed
     ├── ServiceError (RuntimeError)         a server could not be asked, or failed (`gossamer.Client`)
     │   ├── AccessError                     no key, a wrong one, or one that does not allow this
     │   ├── BusyError                       too much at once, or stopping: nothing was done
@@ -129,6 +130,10 @@ class ModelUnavailableError(EncoderError):
 
 class EncoderMismatchError(EncoderError):
     """The index was built with another encoder."""
+
+
+class TooSlowError(GossamerError, TimeoutError):
+    """A read took longer than its deadline; nothing was changed."""
 
 
 class ServiceError(GossamerError, RuntimeError):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Condition, Lock, get_ident
 
+from gossamer import deadline
 from gossamer.errors import StateError
 
 
@@ -57,8 +58,11 @@ class ReadWriteLock:
             self._waiting_writers += 1
             try:
                 while self._writer or self._readers:
-                    self._changed.wait()
-            except BaseException:  # Ctrl-C while waiting: those who waited for this one to be first must hear of it
+                    self._changed.wait(deadline.left())
+                    deadline.check()
+            except (
+                BaseException
+            ):  # Ctrl-C or a deadline while waiting: those who waited for this one to be first must hear of it
                 self._changed.notify_all()
                 raise
             finally:
@@ -87,7 +91,8 @@ class _Reading:
         lock._check_outside()
         with lock._changed:
             while lock._writer or lock._waiting_writers:
-                lock._changed.wait()
+                lock._changed.wait(deadline.left())
+                deadline.check()
             lock._readers += 1
 
     def __exit__(self, *error: object) -> None:
