@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,6 +33,14 @@ class DocumentRow:
     def crc(self) -> int:
         """Over all that people see of it."""
         return _crc(self.document, self.id, self.text, self.metadata)
+
+    def read_metadata(self) -> dict[str, Any]:
+        """The metadata as a dict; where they are nested too deeply for Python, the upper levels."""
+        try:
+            found: dict[str, Any] = json.loads(self.metadata)
+        except RecursionError:  # added with more room on the stack, or by another Python
+            found = json.loads(_upper_levels(self.metadata))
+        return found
 
 
 @dataclass(frozen=True)
@@ -226,6 +235,22 @@ def _passage(row: Sequence[Any]) -> PassageRow:
     if _crc(*values) != crc:
         raise CorruptError(f"passage {values[0]!r} was altered on disk: restore documents.sqlite from a copy")
     return PassageRow(*values[:4])
+
+
+def _upper_levels(text: str) -> str:
+    """JSON text with "…" in the place of every object and list below 200 others."""
+    kept, level = [], 0
+    for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]|[^"\[\]{}]+', text, re.DOTALL):
+        token = match[0]
+        if token in ("[", "{"):
+            level += 1
+            if level == 201:
+                kept.append('"…"')
+        if level <= 200:
+            kept.append(token)
+        if token in ("]", "}"):
+            level -= 1
+    return "".join(kept)
 
 
 def _listed(values: Iterable[int] | Iterable[str]) -> str:
