@@ -44,9 +44,8 @@ def as_scalars(operand: Any, key: str, name: str) -> Iterator[Scalar]:
     return (as_scalar(value, key) for value in operand)
 
 
-def as_ordered(operand: Any, key: str, name: str) -> str | int | float:
+def as_ordered(value: Scalar, key: str, name: str) -> str | int | float:
     """The bound of a $gt and its like."""
-    value = as_scalar(operand, key)
     if value is None or isinstance(value, bool):
         refuse(f"{name} on {brief(key)} takes a number or a string, got {show(value)}, which has no order")
     return value
