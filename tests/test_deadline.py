@@ -129,14 +129,14 @@ def large() -> Iterator[Index]:
         yield index
 
 
-HARD = {"$or": [{"at.b.c": {"$in": [-at, "x", None]}} for at in range(256)]}
+HARD = {"$or": [{"at.b.c": {"$in": [-at, "x"]}} for at in range(256)]}
 """Over three thousand documents, several seconds."""
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda index: index.search("word1", where={"$not": HARD}),
+        lambda index: index.search("word1", where=HARD),
         lambda index: index.labels(),
         lambda index: index.concepts(depth=None),
         lambda index: index.topics(levels=range(2, 200)),
@@ -147,7 +147,7 @@ def test_long_reads_end_soon_after_their_deadline(large: Index, call: Any) -> No
     large._concepts.clear()
     before = large.info()
     start = time.perf_counter()
-    with within(0.1), pytest.raises(TooSlowError):
+    with within(0.05), pytest.raises(TooSlowError):
         call(large)
     assert time.perf_counter() - start < 2.0
     assert large.info() == before
