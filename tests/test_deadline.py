@@ -162,7 +162,7 @@ def test_labels_are_made_from_where_they_were_left(large: Index) -> None:
     while True:
         tries += 1
         try:
-            with deadline.within(0.2):
+            with deadline.within(0.1):
                 found = large.labels()
             break
         except TooSlowError:
