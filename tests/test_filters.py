@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.errors import FilterError, ParameterError
-from gossamer.filters import OPERATORS, compile_where, matches, predicate
+from gossamer.filters import OPERATORS, check_size, compile_where, matches, predicate
 
 
 @pytest.fixture(scope="module")
@@ -200,8 +200,8 @@ def test_a_column_may_be_qualified(database: sqlite3.Connection) -> None:
 
 
 def test_many_values_are_one_parameter(database: sqlite3.Connection) -> None:
-    where = {"x": {"$in": list(range(50_000))}}
-    assert select(database, where, ['{"x": 49999}', '{"x": 50000}']) == [True, False]
+    where = {"x": {"$in": list(range(10_000))}}
+    assert select(database, where, ['{"x": 9999}', '{"x": 10000}']) == [True, False]
 
 
 def test_predicate_is_parsed_once() -> None:
@@ -390,9 +390,65 @@ REFUSED: list[tuple[Any, str]] = [
     (nested(33), "nested more than 32"),
     ({"x": json.loads('{"$not":' * 40 + '{"$eq":1}' + "}" * 40)}, "nested more than 32"),
     ({".".join("x" * 33): 1}, "33 levels deep"),
-    ({f"a.{'x' * 1001}": 1}, "a name of 1,001 characters"),
-    ({"$or": [{"x": value} for value in range(257)]}, "too many"),
+    ({"$or": [{"x": value} for value in range(257)]}, "more than 256 conditions are too many"),
+    ({"x" * 1001: 1}, "has 1,001 characters (at most 1,000)"),
+    ({"x": "y" * 100_001}, "has 100,001 characters (at most 100,000)"),
+    ({"x": {"$in": list(range(10_001))}}, "has 10,001 values (at most 10,000)"),
+    ({"x": {"$in": ["y" * 100_000] * 11}}, "more than 1,000,000 characters in sum"),
+    ({"$or": [{"x": {"$in": [10**300] * 1000}}] * 4}, "more than 1,000,000 characters in sum"),
 ]
+
+MEGABYTES = "x" * 2_000_000
+HUGE: list[Any] = [
+    {MEGABYTES: 1},
+    {"." * 2_000_000: 1},
+    {MEGABYTES: {}},
+    {MEGABYTES: {"$near": 1}},
+    {"$" + MEGABYTES: 1},
+    {"x": {MEGABYTES: 1}},
+    {"x": {"$" + MEGABYTES: 1}},
+    {"x": MEGABYTES},
+    {"x": MEGABYTES + "\0"},
+    {"x": {"$in": MEGABYTES}},
+    {"x": {"$exists": [MEGABYTES]}},
+    {"x": {"$exists": 10**5000}},
+    {"x": {"$not": list(range(1_000_000))}},
+    {"$and": MEGABYTES},
+    {"$or": [{"x": 1}] * 1_000_000},
+    {"x": {"$in": [1] * 1_000_000}},
+    MEGABYTES,
+]
+
+
+@pytest.mark.parametrize("where", HUGE, ids=range(len(HUGE)))
+def test_huge_filters_are_refused_in_few_words(where: Any) -> None:
+    with pytest.raises(FilterError) as caught:
+        compile_where(where)
+    assert len(str(caught.value)) < 600
+
+
+def test_counting_stops_at_the_first_that_is_too_many() -> None:
+    class Watched(list[Any]):
+        seen = 0
+
+        def __iter__(self) -> Iterator[Any]:
+            for item in super().__iter__():
+                self.seen += 1
+                yield item
+
+    conditions = Watched([{"x": 1}] * 1000)
+    with pytest.raises(FilterError):
+        compile_where({"$or": conditions})
+    assert conditions.seen == 257
+
+
+def test_a_caller_may_have_bounds_of_its_own() -> None:
+    two = {"a": "xyz", "b": {"$not": {"$gt": 10}}}
+    check_size(two, conditions=2, characters=7)
+    with pytest.raises(FilterError, match="more than 1 conditions"):
+        check_size(two, conditions=1, characters=7)
+    with pytest.raises(FilterError, match="more than 6 characters"):
+        check_size(two, conditions=2, characters=6)
 
 
 @pytest.mark.parametrize(("where", "message"), REFUSED, ids=[message for _, message in REFUSED])

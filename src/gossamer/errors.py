@@ -28,6 +28,7 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     │   ├── ModelUnavailableError           model files could not be had from any source
     │   ├── UntrustedEncoderError           the index names an encoder that can bring code: name it yourself
     │   └── EncoderMismatchError            the index was built with another encoder
+    ├── TooSlowError (TimeoutError)         a read took longer than its deadline; nothing was changed
     ├── ServiceError (RuntimeError)         a server could not be asked, or failed (`gossamer.Client`)
     │   ├── AccessError                     no key, a wrong one, or one that does not allow this
     │   ├── BusyError                       too much at once, or stopping: nothing was done
@@ -152,6 +153,10 @@ class UntrustedEncoderError(EncoderError):
 
 class EncoderMismatchError(EncoderError):
     """The index was built with another encoder."""
+
+
+class TooSlowError(GossamerError, TimeoutError):
+    """A read took longer than its deadline; nothing was changed."""
 
 
 class ServiceError(GossamerError, RuntimeError):

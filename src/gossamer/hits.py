@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from gossamer.hybrid import Ranking
@@ -29,7 +28,7 @@ def _hit(placed: Placed, why: Explanation | None) -> Hit:
         id=placed.row.id,
         text=placed.row.text,
         score=placed.found.score,
-        metadata=json.loads(placed.row.metadata),
+        metadata=placed.row.read_metadata(),
         path=placed.way,
         passage=placed.passage,
         start=placed.start,

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gossamer import deadline
 from gossamer.checks import Floats
 from gossamer.store import rows
 from gossamer.vectors import VectorIndex
@@ -75,6 +76,7 @@ def rank(
     order = _by_score(lexical, scope)
     depth, visited = max(4 * k, 50), 0
     while True:
+        deadline.check()
         best, floor, scored = _nearest(db, vectors, q, depth, scope)
         beside = [document for document in order[:depth] if document not in best]
         visited += scored + len(beside)

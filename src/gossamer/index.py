@@ -12,7 +12,6 @@ applied to the tree, which cannot. What returned is durable, and what is in the 
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sqlite3
@@ -599,7 +598,7 @@ class Index:
             for id in wanted:
                 if id not in found:
                     raise _unknown_document(db, id)
-        documents = [Document(row.id, row.text, json.loads(row.metadata)) for row in (found[id] for id in wanted)]
+        documents = [Document(row.id, row.text, row.read_metadata()) for row in (found[id] for id in wanted)]
         return documents[0] if isinstance(ids, str) else documents
 
     def ids(self, *, where: Mapping[str, Any] | None = None, within: int | None = None) -> list[str]:

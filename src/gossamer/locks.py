@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Condition, Lock, get_ident
 
+from gossamer import deadline
 from gossamer.errors import StateError
 from gossamer.interrupts import uninterrupted
 
@@ -74,11 +75,12 @@ class ReadWriteLock:
             while self._writer or self._readers:
                 if not waiting:
                     self._waiting_writers, waiting = self._waiting_writers + 1, True
-                self._changed.wait()
+                self._changed.wait(deadline.left())
+                deadline.check()
         finally:
             if waiting:
                 self._waiting_writers -= 1
-            self._changed.notify_all()  # after Ctrl-C, those who waited for this one to be first must hear of it
+            self._changed.notify_all()  # where it gave up, those who waited for this one to be first must hear of it
 
     def _end_writing(self) -> None:
         with uninterrupted(), self._changed:
@@ -102,9 +104,10 @@ class _Reading:
         try:
             with lock._changed:
                 while lock._writer or lock._waiting_writers:
-                    lock._changed.wait()
+                    lock._changed.wait(deadline.left())
+                    deadline.check()
                 lock._readers, entered = lock._readers + 1, True
-        except BaseException:  # Ctrl-C on the way: nobody will call __exit__
+        except BaseException:  # Ctrl-C or a deadline on the way: nobody will call __exit__
             if entered:
                 self._leave()
             raise

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gossamer import deadline
 from gossamer.checks import Floats
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.matching import matching
@@ -41,6 +42,7 @@ def _assignments(db: sqlite3.Connection, vectors: VectorIndex, groups: Sequence[
     place = {group.id: at for at, group in enumerate(groups)}
     votes: dict[str, Counter[int]] = {}
     for passage, id in rows.ids_of_passages(db):
+        deadline.check()
         votes.setdefault(id, Counter())[group_of[passage]] += 1
     # Of groups with equally many, the larger one: the order does not depend on that of the passages.
     return {id: min(found, key=lambda group: (-found[group], place[group])) for id, found in votes.items()}
@@ -110,6 +112,7 @@ def _nearest_by_search(db: sqlite3.Connection, vectors: VectorIndex, sample: Lon
     units = dict(zip(named.tolist(), _units(rows.vectors_of(db, named.tolist())[1]), strict=True))
     nearest = np.full(len(passages), -np.inf)
     for at, (passage, near) in enumerate(zip(passages.tolist(), found.tolist(), strict=True)):
+        deadline.check()
         near = [other for other in near if other not in (-1, passage)]
         others = [other for other in near if owners[other] != owners[passage]]
         # Where all neighbours are of one long document, the furthest of them stands for those beyond.

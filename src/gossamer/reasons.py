@@ -11,6 +11,7 @@ from itertools import zip_longest
 import numpy as np
 import numpy.typing as npt
 
+from gossamer import deadline
 from gossamer.checks import Floats
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.passages import READ, SHOWN, Passage, Texts, beginning
@@ -151,6 +152,7 @@ def _explanations(
     length = float(np.linalg.norm(x.astype(np.float64)))
     explained = []
     for here, other in pairs:
+        deadline.check()
         found = here.found
         path = _steps(here.way, scale(t, length, here.path[-1]), seen, siblings)
         parting = None if other is None else _parting(here.path, other.path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from gossamer import Index
 from gossamer.errors import CorruptError
 from gossamer.server.envelope import JsonLines, log_to_stderr
 from gossamer.server.page import POLICY, read_files
+from gossamer.store import rows
 from server.running import Running, problem, running, small_index, until
 
 
@@ -99,6 +101,64 @@ def test_what_breaks_inside_stays_inside(caplog: pytest.LogCaptureFixture, tmp_p
             assert record.fields == {"request_id": inside["request_id"]}  # type: ignore[attr-defined]
             assert "secret" in JsonLines().format(record)
         assert found.http.post("/v1/search", json={"query": "sun"}).status_code == 200
+
+
+def stored(metadata: str) -> Index:
+    """An index with a document whose metadata were written to disk without a look at them."""
+    index = Index(encode)
+    index.add(["sun", "moon"], ids=["a", "b"])
+    with index._store.reading() as db:
+        rows.update_metadata(db, [replace(rows.documents_by_id(db, ["a"])["a"], metadata=metadata)])
+    return index
+
+
+def levels(value: Any) -> int:
+    found = 0
+    while isinstance(value, dict):
+        value, found = value["x"], found + 1
+    assert value in (1, "…")
+    return found
+
+
+@pytest.mark.parametrize("depth", [240, 254, 300, 950, 5000])
+def test_metadata_that_are_nested_too_deeply_are_cut_off(depth: int) -> None:
+    with running({"main": stored('{"x":' * depth + "1" + "}" * depth)}) as found:
+        answers = (
+            found.http.post("/v1/search", json={"query": "sun"}).json()["hits"][0],
+            found.http.get("/v1/documents/a").json(),
+            found.http.post("/v1/documents/get", json={"ids": ["b", "a"]}).json()["documents"][1],
+        )
+        for answer in answers:
+            assert answer["id"] == "a"
+            assert min(depth, 190) <= levels(answer["metadata"]) <= min(depth, 254)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "shown"),
+    [
+        (f'{{"x": {2**70}, "y": [1]}}', {"x": 2**70, "y": [1]}),
+        (f'{{"x": {2**70}, "y": NaN}}', {"x": 2**70, "y": None}),
+        ('{"x": "\\ud800"}', {"x": "\ud800"}),
+    ],
+)
+def test_metadata_that_orjson_cannot_write(metadata: str, shown: Any) -> None:
+    with running({"main": stored(metadata)}) as found:
+        assert found.http.post("/v1/search", json={"query": "sun"}).json()["hits"][0]["metadata"] == shown
+        assert found.http.get("/v1/documents/a").json()["metadata"] == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/search", {"query": "sun", "where": {"x" * 3_000_000: 1}}, 422),
+        ("/search", {"query": "sun", "x" * 3_000_000: 1}, 422),
+        ("/documents/get", {"ids": ["x" * 3_000_000]}, 404),
+    ],
+)
+def test_a_problem_is_told_in_few_words(service: Running, path: str, body: Any, status: int) -> None:
+    answer = service.http.post("/v1" + path, json=body)
+    problem(answer, status)
+    assert len(answer.content) < 3000
 
 
 def test_headers_keep_browsers_safe(service: Running) -> None:

@@ -17,14 +17,17 @@ import pytest
 
 from bag import encode
 from gossamer import Client, Index
-from gossamer.errors import ParameterError
+from gossamer.errors import ParameterError, TooSlowError
+from gossamer.server.keys import KeyRing, add_key
 from gossamer.server.limits import Limits
 from server.running import Running, problem, running, small_index, until
 
 
 @pytest.fixture(scope="module")
 def strict() -> Iterator[Running]:
-    limits = Limits(body=2000, k=10, batch=3, text=50, nodes=10)
+    limits = Limits(
+        body=2000, k=10, batch=3, text=50, nodes=10, explain=5, assignments=100, answer=200, conditions=2, filter=20
+    )
     with running({"main": small_index(60)}, limits=limits) as found:
         yield found
 
@@ -34,6 +37,8 @@ def strict() -> Iterator[Running]:
     [
         ("/search", {"query": "sun", "k": 16}, "k may be at most 10 on this server, got 16: ask for less"),
         ("/search", {"query": "s" * 51}, "the length of a text in characters may be at most 50 on this server, got 51"),
+        ("/search", {"query": "sun", "k": 6, "explain": True}, "k with explain may be at most 5 on this server, got 6"),
+        ("/search", {"query": "sun", "k": 10}, "all documents of an answer in characters may be at most 200"),
         ("/explain", {"query": "sun", "id": "d1", "k": 19}, "k may be at most 10"),
         ("/novelty", {"query": "s" * 51}, "got 51"),
         ("/concepts/find", {"query": "sun", "k": 16}, "k may be at most 10"),
@@ -48,6 +53,30 @@ def test_too_much_in_a_request(strict: Running, path: str, body: Any, says: str)
     assert says in found["detail"]
     assert found["type"].endswith(":parameter")
     assert len(strict.app.state.service.catalog.first.index) == 60
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ({"a": 1, "b": 1, "c": 1}, "more than 2 conditions are too many"),
+        ({"a": "b" * 20}, "more than 20 characters in sum"),
+        ({"a" * 1001: 1}, "1,001 characters (at most 1,000)"),
+    ],
+)
+def test_too_large_a_filter(strict: Running, where: Any, says: str) -> None:
+    found = problem(strict.http.post("/v1/search", json={"query": "sun", "k": 1, "where": where}), 422)
+    assert says in found["detail"]
+    assert found["type"].endswith(":filter")
+
+
+def test_a_key_of_two_megabytes_stops_nobody(service: Running) -> None:
+    start = time.monotonic()
+    problem(service.http.post("/v1/search", json={"query": "sun", "where": {"x" * 2_000_000: 1}}), 422)
+    problem(
+        service.http.post("/v1/search", json={"query": "sun", "where": dict.fromkeys(map(str, range(256)), 1)}), 422
+    )
+    assert service.http.post("/v1/search", json={"query": "sun"}).status_code == 200
+    assert time.monotonic() - start < 5, "it took minutes, and all threads with it"
 
 
 def test_too_large_a_body(strict: Running) -> None:
@@ -68,6 +97,28 @@ def test_answers_are_bounded_too(strict: Running) -> None:
     assert len(strict.http.get("/v1/concepts", params={"depth": 64}).json()["concepts"]) <= 10
     assert len(strict.http.get("/v1/map", params={"depth": 64, "limit": 1000}).json()["ids"]) <= 10
     problem(strict.http.get("/v1/topics", params={"n": 16}), 422)
+    many = strict.http.get("/v1/topics", params={"levels": "2,4"})
+    assert "may be at most 100 on this server, got 120: ask with assignments=false" in problem(many, 422)["detail"]
+    assert strict.http.get("/v1/topics", params={"levels": "2,4", "assignments": False}).status_code == 200
+
+
+def test_the_largest_children_are_told(strict: Running) -> None:
+    index: Index = strict.app.state.service.catalog.first.index
+    inner = [concept for concept in index.concepts(depth=None) if concept.children]
+    for concept in inner:
+        told = strict.http.get(f"/v1/concepts/{concept.id}").json()["children"]
+        sizes = sorted((-index.concept(child).size, child) for child in concept.children)
+        assert [(-child["size"], child["id"]) for child in told] == sizes[:10]
+
+
+def test_documents_are_read_a_few_at_a_time() -> None:
+    with running({"main": small_index(100)}, limits=Limits(answer=1000)) as found:
+        ids = [f"d{at}" for at in range(99, -1, -1)]
+        got = [each["id"] for each in found.http.post("/v1/documents/get", json={"ids": ids[:20]}).json()["documents"]]
+        assert got == ids[:20]
+        many = problem(found.http.post("/v1/documents/get", json={"ids": ids}), 422)
+        assert "characters may be at most 1,000" in many["detail"]
+        assert many["detail"].endswith("ask for fewer at once")
 
 
 def test_a_k_that_nobody_gave_is_no_error() -> None:
@@ -139,6 +190,46 @@ def test_too_many_from_all() -> None:
         assert [each.result().status_code for each in asked] == [200, 200]
 
 
+def test_too_many_with_one_key(tmp_path: Path) -> None:
+    """Another key is served meanwhile."""
+    index, slow = slow_index()
+    tokens = [add_key(tmp_path / "keys.json", "read")[1] for _ in range(2)]
+    first, second = ({"authorization": f"Bearer {token}"} for token in tokens)
+    ring, limits = KeyRing(tmp_path / "keys.json"), Limits(per_caller=1)
+    with running({"main": index}, keys=ring, limits=limits) as found, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(found.http.post, "/v1/search", json={"query": "slow"}, headers=first)
+        assert slow.waiting.acquire(timeout=10)
+        refused = found.http.post("/v1/search", json={"query": "sun"}, headers=first)
+        assert "1 of your requests are being answered" in problem(refused, 429)["detail"]
+        assert refused.headers["retry-after"] == "1"
+        assert found.http.post("/v1/search", json={"query": "sun"}, headers=second).status_code == 200
+        slow.leave.set()
+        assert asked.result().status_code == 200
+
+
+def test_no_line_is_endless() -> None:
+    """Searches, other reads and writes have lines of their own: what finds one full is refused at once."""
+    threads = min(8, max(2, os.cpu_count() or 1)), min(8, (os.cpu_count() or 1) + 2), 1
+    kinds = (("/v1/search", {"query": "slow"}), ("/v1/novelty", {"query": "slow"}), ("/v1/documents", {"text": "slow"}))
+    for busy, (path, body) in zip(threads, kinds, strict=True):
+        index, slow = slow_index()
+        with running({"main": index}, limits=Limits(waiting=2)) as found, ThreadPoolExecutor(busy + 2) as pool:
+            asked = [pool.submit(found.http.post, path, json=body) for _ in range(busy)]
+            for _ in asked:
+                assert slow.waiting.acquire(timeout=10)
+            asked += [pool.submit(found.http.post, path, json=body) for _ in range(2)]
+            metrics = found.app.state.service.metrics
+            until(lambda: metrics.in_flight._value.get() == len(asked))  # noqa: B023
+            start = time.monotonic()
+            refused = found.http.post(path, json=body)
+            assert "2 requests of this kind are waiting already" in problem(refused, 503)["detail"]
+            assert refused.headers["retry-after"] == "1"
+            assert time.monotonic() - start < 5
+            slow.leave.set()
+            assert {each.result().status_code for each in asked} == {200}
+            assert found.http.post(path, json=body).status_code == 200
+
+
 def test_long_reads_hold_up_no_search() -> None:
     """Nor do searches that explain themselves: all threads of the long ones are taken, and a search is answered."""
     index, slow = slow_index()
@@ -158,8 +249,37 @@ def test_a_read_that_takes_too_long() -> None:
     with running({"main": index}, limits=Limits(seconds=0.2)) as found:
         late = found.http.post("/v1/search", json={"query": "slow"})
         assert "more than 0.2 seconds" in problem(late, 504)["detail"]
+        with Client(found.url) as client, pytest.raises(TooSlowError, match="ask for less"):
+            client.search("slow")
         slow.leave.set()
         assert found.http.post("/v1/search", json={"query": "sun"}).status_code == 200
+
+
+def test_a_read_that_takes_too_long_holds_no_thread() -> None:
+    """Filters that take seconds each, more of them than there are threads; then a search is answered at once."""
+    hard = {"query": "sun", "where": {"$or": [{f"{at}.b": {"$in": [1, "x"]}} for at in range(256)]}}
+    limits = Limits(seconds=0.5, conditions=256)
+    with running({"main": small_index(6000)}, limits=limits) as found, ThreadPoolExecutor(16) as pool:
+        until(lambda: found.http.post("/v1/search", json={"query": "sun"}).status_code == 200)
+        for late in pool.map(lambda _: found.http.post("/v1/search", json=hard), range(16)):
+            assert "more than 0.5 seconds" in problem(late, 504)["detail"]
+        assert found.http.post("/v1/search", json={"query": "sun"}).status_code == 200, "within half a second"
+
+
+def test_a_read_whose_time_is_up_does_not_begin() -> None:
+    index, slow = slow_index()
+    begun = []
+    index.info = lambda: begun.append(1)  # type: ignore
+    readers = min(8, (os.cpu_count() or 1) + 2)
+    with running({"main": index}, limits=Limits(seconds=0.3)) as found, ThreadPoolExecutor(readers + 1) as pool:
+        asked = [pool.submit(found.http.post, "/v1/novelty", json={"query": "slow"}) for _ in range(readers)]
+        for _ in asked:
+            assert slow.waiting.acquire(timeout=10)
+        problem(found.http.get("/v1/info"), 504)
+        slow.leave.set()
+        assert {each.result().status_code for each in asked} == {504}
+        until(lambda: found.http.get("/readyz").status_code == 200)
+        assert not begun
 
 
 def test_a_write_in_line_is_refused_and_one_that_has_begun_is_waited_for() -> None:
@@ -201,15 +321,44 @@ def everything(line: socket.socket) -> bytes:
 
 def test_the_head_of_a_request_is_bounded() -> None:
     with running({"main": small_index(3)}) as found:
-        assert found.http.get("/healthz", headers={"x-long": "a" * 30_000}).status_code == 200
+        assert found.http.get("/healthz", headers={"x-long": "a" * 60_000}).status_code == 200
         for flood in (b"X-Long: " + b"a" * 200_000, b"X-A: b\r\n" * 20_000):
             with line_to(found) as line:
                 line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
                 with contextlib.suppress(ConnectionError):  # it need not wait for the end of it
                     line.sendall(flood)
-                    assert everything(line).startswith(b"HTTP/1.1 400 ")
-        big = {"query": "sun", "where": {"text": "x" * 300_000}}
-        assert found.http.post("/v1/search", json=big).status_code == 200, "a body may be larger"
+                    assert everything(line).startswith(b"HTTP/1.1 431 ")
+        big = {"ids": ["x" * 300_000]}
+        assert found.http.post("/v1/documents/delete", json=big).status_code == 200, "a body may be larger"
+
+
+START = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+WHOLE = {
+    "one header": START + b"X-Long: " + b"a" * 90_000 + b"\r\n\r\n",
+    "many headers": START + b"X-A: b\r\n" * 11_000 + b"\r\n",
+    "address": b"GET /healthz?" + b"a" * 90_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "spaces": START + b"X-A:" + b" " * 90_000 + b"b\r\n\r\n",
+    "behind another": START + b"\r\n" + START + b"X-Long: " + b"a" * 90_000 + b"\r\n\r\n",
+    "trailers": b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + b"X-A: b\r\n" * 11_000 + b"\r\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sent", WHOLE.values(), ids=WHOLE.keys())
+def test_a_head_that_comes_whole_is_counted_too(service: Running, sent: bytes) -> None:
+    """90 KB in one packet went through: they were counted once they had been parsed."""
+    with line_to(service) as line, contextlib.suppress(ConnectionError):
+        line.sendall(sent)
+        assert b"HTTP/1.1 431 " in everything(line)
+    assert service.http.get("/healthz").status_code == 200
+
+
+def test_a_head_of_just_64_kib_is_taken(service: Running) -> None:
+    for size, status in ((65_536, b"200"), (65_537, b"431")):
+        head = START + b"Connection: close\r\nX-Long: "
+        with line_to(service) as line:
+            line.sendall(head + b"a" * (size - len(head) - 4) + b"\r\n\r\n")
+            assert everything(line).startswith(b"HTTP/1.1 " + status)
 
 
 def test_a_head_that_does_not_arrive_is_not_waited_for() -> None:

@@ -50,8 +50,19 @@ def serve(
     max_k: Annotated[int, typer.Option(min=1, help="Answers to a search.")] = 1000,
     max_batch: Annotated[int, typer.Option(min=1, help="Documents in a request.")] = 1000,
     max_text: Annotated[int, typer.Option(min=1, help="Characters of a text.")] = 1_000_000,
+    max_explain: Annotated[int, typer.Option(min=1, help="Answers to a search with explain.")] = 100,
+    max_nodes: Annotated[int, typer.Option(min=1, help="Concepts in an answer.")] = 5000,
+    max_assignments: Annotated[
+        int, typer.Option(min=1, help="Documents told with their topic in an answer, times the levels.")
+    ] = 1_000_000,
+    max_answer: Annotated[int, typer.Option(min=1, help="Characters of the documents in an answer.")] = 64 * 2**20,
+    max_conditions: Annotated[int, typer.Option(min=1, max=256, help="Conditions of a filter.")] = 32,
+    max_filter: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Characters of a filter's keys and values.")
+    ] = 64 * 2**10,
     max_requests: Annotated[int, typer.Option(min=1, help="Requests at once.")] = 128,
     per_caller: Annotated[int, typer.Option(min=1, help="Of them from one key or address.")] = 64,
+    max_waiting: Annotated[int, typer.Option(min=1, help="Searches, other reads, or writes that wait.")] = 64,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 30.0,
     json: Json = False,
     quiet: Quiet = False,
@@ -72,8 +83,9 @@ def serve(
 
     screen = Screen(json=json, quiet=quiet)
     limits = Limits(
-        body=max_body, k=max_k, batch=max_batch, text=max_text, in_flight=max_requests, per_caller=per_caller,
-        seconds=timeout,
+        body=max_body, k=max_k, batch=max_batch, text=max_text, explain=max_explain, nodes=max_nodes,
+        assignments=max_assignments, answer=max_answer, conditions=max_conditions, filter=max_filter,
+        in_flight=max_requests, per_caller=per_caller, waiting=max_waiting, seconds=timeout,
     )  # fmt: skip
     keys = None if key_file is None else KeyRing(key_file)
     address = Address(host, port, tls_cert, tls_key)

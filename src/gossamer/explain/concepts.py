@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Final
 from weakref import ReferenceType, ref
 
+from gossamer import deadline
 from gossamer.explain.basic import basic_level, weights
 from gossamer.explain.making import Basis, Made, basis_of, concept_of, exemplar_of, leaf_label
 from gossamer.explain.names import Labeller, Name, Names
@@ -51,7 +52,7 @@ class Concepts:
     def labels(self, tree: CobwebTree, texts: Texts, paths: Iterable[Sequence[int]] | None = None) -> dict[int, str]:
         """The labels of the nodes that paths from the root lead to; without, of every internal node."""
         listed = None if paths is None else [tuple(path) for path in paths]
-        with self._lock:
+        with deadline.holding(self._lock):
             inner = inner_nodes(tree) if listed is None else inner_of(tree.arrays, listed)
             names = self._names.find(tree, texts, inner)
         if listed is None:
@@ -70,7 +71,7 @@ class Concepts:
             found = {node: made for node in nodes if (made := known.get(node)) and made.seen == now}
             if len(found) == len(nodes):
                 return found
-        with self._lock:
+        with deadline.holding(self._lock):
             return self._make(tree, texts, paths, now)
 
     def _make(self, tree: CobwebTree, texts: Texts, paths: list[tuple[int, ...]], now: int) -> dict[int, Made]:

@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gossamer import deadline
 from gossamer.checks import positive
 from gossamer.errors import ParameterError
 from gossamer.tree.arrays import NONE, Doubles, Ints, Longs, Meta, TreeArrays
@@ -158,6 +159,7 @@ def _price(outline: Outline, n: int) -> float:
     """The lowest price, nearly, at which the best cut has at most `n` groups."""
     low, high = 0.0, float(outline.cost[np.isfinite(outline.cost)].sum()) + 1.0
     for _ in range(_HALVINGS):
+        deadline.check()
         middle = (low + high) / 2
         if _priced(outline, middle)[2][0] > n:
             low = middle
@@ -214,6 +216,7 @@ def _tables(outline: Outline, inner: Flags, n: int) -> dict[int, _Table]:
     """The table of every place that may be a group or lie above one, children before parents."""
     tables: dict[int, _Table] = {}
     for place in reversed(np.flatnonzero(inner).tolist()):
+        deadline.check()
         for child in outline.children(place):
             if child not in tables:
                 tables[child] = _Table(np.array([np.inf, outline.cost[child]]))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from gossamer import deadline
 from gossamer.explain.labels import Counts, Terms
 from gossamer.explain.passages import READ, Texts
 from gossamer.explain.sampling import bound_of, thinned
@@ -113,6 +114,8 @@ class Members:
             self._terms.update(zip(missing, self._found(missing), strict=True))
         return [self._terms[document] for document in documents]
 
-    def _found(self, documents: Sequence[int]) -> Iterable[Terms]:
+    def _found(self, documents: Sequence[int]) -> Iterator[Terms]:
         assert self._texts is not None
-        return (terms_of(passage.text[:READ]) for passage in self._texts(documents))
+        for passage in self._texts(documents):
+            deadline.check()
+            yield terms_of(passage.text[:READ])

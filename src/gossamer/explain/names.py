@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 from weakref import ReferenceType, ref
 
+from gossamer import deadline
 from gossamer.explain.exemplars import exemplars
 from gossamer.explain.labels import Counts, as_written, in_label, telling_terms
 from gossamer.explain.members import DRIFT, Members
@@ -77,6 +78,7 @@ class Names:
             for batch in _batches(unnamed):
                 with self._members.reading(tree, texts, batch):
                     for node in batch:
+                        deadline.check()  # what was named so far is kept
                         self._name(t, texts, node)
             if not unnamed:
                 break

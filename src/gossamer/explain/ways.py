@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import chain
 
+from gossamer import deadline
 from gossamer.results import Outline
 from gossamer.tree.arrays import NONE, TreeArrays
 from gossamer.tree.cobweb import CobwebTree
@@ -37,6 +38,7 @@ def top_paths(tree: CobwebTree, depth: int | None) -> Iterator[tuple[int, ...]]:
     """The paths to all nodes down to `depth`, each node before those below it; large children first."""
     waiting: list[tuple[int, ...]] = [(tree.root,)]
     while waiting:
+        deadline.check()
         path = waiting.pop()
         yield path
         if depth is None or len(path) <= depth:

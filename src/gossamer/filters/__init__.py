@@ -22,6 +22,8 @@ equal on random input. The meaning follows MongoDB where that is what people exp
   an operator), ``\\`` a backslash before one of these. Anything else, quotes included, stands for itself.
 * ``{}`` alone matches everything; an empty dict or list inside a filter is refused, since it is nearly
   always a slip (``$in: []`` is allowed: it matches nothing).
+* **Size**: 256 conditions, 32 levels, 1,000 characters of a key, 100,000 of a text, 10,000 values of an ``$in``,
+  and 1,000,000 characters of keys and values in sum. What is larger is refused while it is read.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from gossamer.filters.parse import parse
 from gossamer.filters.python import Test, to_test
 from gossamer.filters.sql import to_sql
 
-__all__ = ["OPERATORS", "compile_where", "matches", "predicate"]
+__all__ = ["OPERATORS", "check_size", "compile_where", "matches", "predicate"]
 
 
 def compile_where(where: Mapping[str, Any], column: str = "metadata") -> tuple[str, list[Any]]:
@@ -49,6 +51,11 @@ def compile_where(where: Mapping[str, Any], column: str = "metadata") -> tuple[s
         raise ParameterError(f"column must be a plain SQL name such as 'metadata', got {column!r}")
     sql = to_sql(parse(where), column)
     return f"({sql.text})", sql.parameters
+
+
+def check_size(where: Mapping[str, Any], *, conditions: int, characters: int) -> None:
+    """FilterError where a filter is wrong, or larger than a caller with bounds of its own allows."""
+    parse(where, conditions=conditions, characters=characters)
 
 
 def matches(where: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Mapping
 from datetime import date, time
 from typing import Any, NoReturn
 
@@ -12,6 +13,14 @@ from gossamer.errors import FilterError
 from gossamer.filters.nodes import OPERATORS, Path, Scalar
 
 DEEPEST = 32
+"""Levels of nesting of a filter, and of a key."""
+
+LONGEST_TEXT = 100_000
+MOST_VALUES = 10_000
+"""Characters of a text, and values of one $in."""
+
+_SHOWN = 60
+"""Characters of a key or a value that a message shows: it may be megabytes."""
 
 
 def as_scalar(value: Any, key: str) -> Scalar:
@@ -19,40 +28,41 @@ def as_scalar(value: Any, key: str) -> Scalar:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
+        _check_length(value, LONGEST_TEXT, f"the text that {brief(key)} is compared with")
         return _text(value)
     if isinstance(value, int | float):
         return _finite(value, key)
     return _no_scalar(value, key)
 
 
-def as_scalars(operand: Any, key: str, name: str) -> tuple[Scalar, ...]:
-    """The values of an $in."""
+def as_scalars(operand: Any, key: str, name: str) -> Iterator[Scalar]:
+    """The values of an $in, one by one."""
     if not isinstance(operand, list | tuple | set | frozenset):
-        refuse(f"{name} on {key!r} takes a list of values, got {show(operand)}")
-    return tuple(as_scalar(value, key) for value in operand)
+        refuse(f"{name} on {brief(key)} takes a list of values, got {show(operand)}")
+    if len(operand) > MOST_VALUES:
+        refuse(f"{name} on {brief(key)} has {len(operand):,} values (at most {MOST_VALUES:,}): search in several parts")
+    return (as_scalar(value, key) for value in operand)
 
 
-def as_ordered(operand: Any, key: str, name: str) -> str | int | float:
+def as_ordered(value: Scalar, key: str, name: str) -> str | int | float:
     """The bound of a $gt and its like."""
-    value = as_scalar(operand, key)
     if value is None or isinstance(value, bool):
-        refuse(f"{name} on {key!r} takes a number or a string, got {show(value)}, which has no order")
+        refuse(f"{name} on {brief(key)} takes a number or a string, got {show(value)}, which has no order")
     return value
 
 
 def as_path(key: str) -> Path:
     r"""The names on the way to a value: ``a.b`` is two, ``a\.b`` is one."""
-    names = [""]
+    _check_length(key, LONGEST_KEY, f"the key {brief(key)}")
+    names: list[list[str]] = [[]]
     for piece in re.findall(r"\\[.$\\]|.", _text(key), re.DOTALL):
         if piece == ".":
-            names.append("")
+            names.append([])
         else:
-            names[-1] += piece[-1]
+            names[-1].append(piece[-1])
     if len(names) > DEEPEST:
         refuse(f"{show(key)} goes {len(names)} levels deep (at most {DEEPEST}): a dot in a name is written \\.")
-    if (longest := max(map(len, names))) > LONGEST_KEY:
-        refuse(f"{show(key)} has a name of {longest:,} characters (at most {LONGEST_KEY:,}): no stored key is longer")
-    return tuple(names)
+    return tuple(map("".join, names))
 
 
 def refuse(problem: str) -> NoReturn:
@@ -62,16 +72,33 @@ def refuse(problem: str) -> NoReturn:
 
 def show(value: Any) -> str:
     """The kind and the beginning of a value, for a message."""
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '…'}"
+    return f"{type(value).__name__} {brief(value)}"
+
+
+def brief(value: Any) -> str:
+    """The beginning of a key or a value as Python would write it."""
+    if isinstance(value, str | bytes) and len(value) > _SHOWN:
+        return f"{value[:_SHOWN]!r}…"
+    if isinstance(value, list | tuple | set | frozenset | Mapping) and len(value) > _SHOWN:
+        return f"of {len(value):,} entries"
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or nesting without end
+        return "that is too large to be shown"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _check_length(text: str, most: int, what: str) -> None:
+    if len(text) > most:
+        refuse(f"{what} has {len(text):,} characters (at most {most:,}): make it shorter")
 
 
 def _no_scalar(value: Any, key: str) -> NoReturn:
     if isinstance(value, list | tuple | set | frozenset):
-        refuse(f"{key!r} cannot be compared with a whole list: for any of several write {{'$in': […]}}")
+        refuse(f"{brief(key)} cannot be compared with a whole list: for any of several write {{'$in': […]}}")
     if isinstance(value, date | time):
-        refuse(f"{key!r} cannot be compared with a {type(value).__name__}: write it as text, .isoformat()")
-    refuse(f"{key!r} is compared with {show(value)}: it must be a string, a number, True, False or None")
+        refuse(f"{brief(key)} cannot be compared with a {type(value).__name__}: write it as text, .isoformat()")
+    refuse(f"{brief(key)} is compared with {show(value)}: it must be a string, a number, True, False or None")
 
 
 def _finite(value: int | float, key: str) -> int | float:
@@ -81,7 +108,7 @@ def _finite(value: int | float, key: str) -> int | float:
     except OverflowError:  # an int beyond every float
         finite = False
     if not finite:
-        refuse(f"{key!r} is compared with a number that is not finite in 64 bits: give a finite one")
+        refuse(f"{brief(key)} is compared with a number that is not finite in 64 bits: give a finite one")
     return int(value) if isinstance(value, int) else float(value)
 
 

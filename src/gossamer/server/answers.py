@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import orjson
@@ -13,6 +14,9 @@ from starlette.types import Scope
 
 from gossamer.results import Explanation
 from gossamer.server.problems import MEDIA_TYPE, problem_of
+
+_DEEPEST: Final = 200
+"""Levels of an answer: orjson writes 254, and most parsers read as many."""
 
 
 class Answer(Response):
@@ -29,18 +33,23 @@ def as_json(value: Any) -> bytes:
     """JSON text, of dataclasses too; NaN and infinity, which JSON lacks, as null."""
     try:
         return orjson.dumps(value)
-    except TypeError:  # a whole number beyond 64 bits in someone's metadata
-        return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False).encode()
+    except TypeError:  # someone's metadata: a whole number beyond 64 bits, or nested too deeply
+        return json.dumps(_plain(value), allow_nan=False).encode()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, level: int = 0) -> Any:
+    """What Python's JSON can write; what is nested too deeply is cut off."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: _plain(getattr(value, field.name), level + 1) for field in fields(value)}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if level >= _DEEPEST:
+        return "…"
     if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value
+        return {key: _plain(inner, level + 1) for key, inner in value.items()}
+    return [_plain(inner, level + 1) for inner in value]
 
 
 def of_why(why: Explanation) -> dict[str, Any]:

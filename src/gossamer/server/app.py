@@ -56,7 +56,7 @@ def create_app(
     files     the explorer page; without, the package's own
     """
     limits = limits or Limits()
-    service = Service(catalog, limits, Workers(limits.seconds), Metrics(catalog))
+    service = Service(catalog, limits, Workers(limits.seconds, limits.waiting), Metrics(catalog))
     shown = list(page.read_files() if files is None else files)
     public = _PUBLIC | {file.address for file in shown}
     app = FastAPI(
@@ -139,6 +139,6 @@ async def _keep_fresh(service: Service, seconds: float) -> None:
         for served in service.catalog:
             if not served.writable:
                 try:
-                    await asyncio.get_running_loop().run_in_executor(served.writer, served.index.refresh)
+                    await asyncio.wrap_future(served.writer.submit(served.index.refresh, waiting=1))
                 except GossamerError as error:
                     _log.error("refresh failed", extra={"fields": {"index": served.name}}, exc_info=error)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gossamer.errors import ParameterError
+from gossamer.server.pool import Pool
 from gossamer.server.problems import Refusal
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Served:
     name: str
     index: Index
     writable: bool = True
-    writer: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "gossamer-writer"))
+    writer: Pool = field(default_factory=lambda: Pool(1, "gossamer-writer"))
 
 
 class Catalog:
@@ -56,7 +56,7 @@ class Catalog:
     def close(self) -> None:
         """Let every write that has begun end, then close all indexes. Closing twice does nothing."""
         for served in self:
-            served.writer.shutdown(wait=True, cancel_futures=True)
+            served.writer.close()
         for served in self:
             served.index.close()
 

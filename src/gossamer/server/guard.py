@@ -131,7 +131,7 @@ class Guard:
                 whole = await self._whole(receive)
         except TimeoutError:
             raise Refusal(
-                408, f"the request did not arrive within {self._limits.seconds:g} seconds", "too-slow",
+                408, f"the request did not arrive within {self._limits.seconds:g} seconds", "not-arrived",
                 headers={"Connection": "close"},
             ) from None  # fmt: skip
         return _replay(whole, receive)

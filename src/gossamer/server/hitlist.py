@@ -26,10 +26,13 @@ class HitList:
 
     def as_json(self, hits: Hits, seconds: float) -> bytes:
         """Hits, and what they cost; explanations among them with their sentences."""
+        answer = _answer(hits, seconds, self._written)
         try:
-            return orjson.dumps(_answer(hits, seconds, self._written))
-        except TypeError:  # a whole number beyond 64 bits in someone's metadata
-            return as_json(_answer(hits, seconds, lambda concept: concept))
+            return orjson.dumps(answer)
+        except TypeError:  # someone's metadata, see `as_json`: only these are written the slow way
+            for hit in answer["hits"]:
+                hit["metadata"] = orjson.Fragment(as_json(hit["metadata"]))
+            return orjson.dumps(answer)
 
     def _written(self, concept: Concept) -> orjson.Fragment:
         found = self._kept.get(id(concept))

@@ -28,9 +28,13 @@ _STATUS: Final[dict[type[errors.GossamerError], int]] = {
     errors.ClosedError: 503,
     errors.LockedError: 503,
     errors.ModelUnavailableError: 503,
+    errors.TooSlowError: 504,
     errors.GossamerError: 500,
 }
 """From the particular to the general: the first that fits."""
+
+_LONGEST: Final = 1000
+"""Characters of a sentence: what it quotes may be megabytes."""
 
 _INSIDE: Final = "something went wrong inside the server: its log says what, under this request_id"
 _UNAVAILABLE: Final = "the index cannot be used now: the server's log says why, under this request_id. Try again later"
@@ -50,7 +54,7 @@ class Problem:
             "type": PREFIX + self.word if self.word else "about:blank",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
-            "detail": self.detail,
+            "detail": self.detail if len(self.detail) <= _LONGEST else self.detail[:_LONGEST] + "…",
             "instance": instance,
             "request_id": request_id,
         }
@@ -90,7 +94,7 @@ def word_of(kind: type[errors.GossamerError]) -> str:
 
 
 def _sentence(error: errors.GossamerError, status: int) -> str:
-    if isinstance(error, errors.InputError):
+    if isinstance(error, errors.InputError | errors.TooSlowError):
         return str(error)
     if isinstance(error, errors.ReadOnlyError):
         return "this index is served for reading only: ask whoever runs the server"

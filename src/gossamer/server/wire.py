@@ -13,6 +13,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 _MOST: Final = 64 * 1024
 """Bytes of a head: far more than any browser sends."""
 
+_PIECE: Final = 4 * 1024
+"""Bytes parsed at a time. A head that begins behind another request in one packet is counted to within these."""
+
+_TOO_LARGE: Final = b"the head of a request may have at most 65,536 bytes: send a shorter address and fewer headers"
+_REFUSAL: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(_TOO_LARGE), _TOO_LARGE)
+)
+
 
 class CarefulProtocol(HttpToolsProtocol):
     """uvicorn's, which hangs up on those who send too much before a request begins, or nothing for too long."""
@@ -20,8 +29,8 @@ class CarefulProtocol(HttpToolsProtocol):
     seconds: float = 30.0
     """For a head to arrive, from its first byte or from the opening of the connection."""
 
-    _head: int | None = 0
-    """Bytes since the head began; None once it is complete."""
+    _outside: int = 0
+    """Bytes since a head began or ended, or a part of a body came: of a head so far, or of what follows a body."""
     _alarm: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -36,23 +45,34 @@ class CarefulProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Some bytes."""
-        super().data_received(data)
-        if self._head is not None:
-            self._head += len(data)
-            if self._head > _MOST and not self.transport.is_closing():
-                self.send_400_response("The head of the request is too large.")
+        at = 0
+        while at < len(data) and not self.transport.is_closing():
+            room = _MOST - self._outside
+            if room <= 0:
+                self.transport.write(_REFUSAL)
+                self.transport.close()
+                return
+            piece = data[at : at + min(room, _PIECE)]
+            super().data_received(piece)
+            at += len(piece)
+            self._outside += len(piece)
 
     def on_message_begin(self) -> None:
         """The first byte of a request."""
         super().on_message_begin()
-        self._head = 0
+        self._outside = 0
         self._set_alarm()
 
     def on_headers_complete(self) -> None:
         """The last byte of its head."""
-        self._head = None
+        self._outside = 0
         self._stop_alarm()
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of its body."""
+        self._outside = 0
+        super().on_body(body)
 
     def _set_alarm(self) -> None:
         self._stop_alarm()

@@ -4,35 +4,38 @@ Searches have threads of their own, as many as there are cores, and two at least
 them takes turns anyway, so that more threads would only change places more often. All other reads may be long, and
 share other threads: a few of those hold up no search.
 
-A read that takes too long is answered with 504. A write is different, because its answer must be true: while it waits
-in line it can still be taken out, and is then refused with nothing done; once it has begun it is waited for.
+A read has a deadline, counted from when it was asked for: one that waited too long does not begin, one that runs too
+long ends by itself (see `gossamer.deadline`), and both are answered with 504. A write is different, because its answer
+must be true: while it waits in line it can still be taken out, and is then refused with nothing done; once it has begun
+it is waited for. What would wait behind too many others is refused at once, with 503.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from gossamer.deadline import within
 from gossamer.errors import ReadOnlyError
 from gossamer.server.catalog import Served
+from gossamer.server.pool import STOPPING, Pool
 from gossamer.server.problems import Refusal, busy
 
 _T = TypeVar("_T")
-
-_STOPPING = "the server is stopping, and nothing was changed: try again in a moment"
 
 
 class Workers:
     """The threads of a server."""
 
-    def __init__(self, seconds: float, readers: int | None = None, searchers: int | None = None) -> None:
+    def __init__(self, seconds: float, waiting: int) -> None:
         self._seconds = seconds
+        self._waiting = waiting
         cores = os.cpu_count() or 1
-        self._searchers = ThreadPoolExecutor(searchers or min(8, max(2, cores)), "gossamer-searcher")
-        self._readers = ThreadPoolExecutor(readers or min(8, cores + 2), "gossamer-reader")
+        self._searchers = Pool(min(8, max(2, cores)), "gossamer-searcher")
+        self._readers = Pool(min(8, cores + 2), "gossamer-reader")
         self.draining = False
 
     async def search(self, work: Callable[[], _T]) -> _T:
@@ -43,12 +46,18 @@ class Workers:
         """What `work` returns, which may take a while."""
         return await self._done(self._readers, work)
 
-    async def _done(self, threads: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
-        loop = asyncio.get_running_loop()
+    async def _done(self, pool: Pool, work: Callable[[], _T]) -> _T:
+        end = time.monotonic() + self._seconds
+
+        def in_time() -> _T:
+            with within(end - time.monotonic()):
+                return work()
+
+        job = pool.submit(in_time, self._waiting)
         try:
             async with asyncio.timeout(self._seconds):
-                return await loop.run_in_executor(threads, work)
-        except TimeoutError:
+                return await asyncio.wrap_future(job)
+        except TimeoutError:  # of this clock, or the work's own
             raise Refusal(
                 504, f"this took more than {self._seconds:g} seconds: ask for less, or try again later", "too-slow"
             ) from None
@@ -58,11 +67,8 @@ class Workers:
         if not served.writable:
             raise ReadOnlyError(f"{served.name} is served for reading")
         if self.draining:
-            raise busy(_STOPPING)
-        try:
-            job = served.writer.submit(work)
-        except RuntimeError:  # shut down meanwhile
-            raise busy(_STOPPING) from None
+            raise busy(STOPPING)
+        job = served.writer.submit(work, self._waiting)
         answer = asyncio.wrap_future(job)
         try:
             return await asyncio.wait_for(asyncio.shield(answer), self._seconds)
@@ -75,11 +81,11 @@ class Workers:
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if job.cancelled() and task is not None and not task.cancelling():  # taken out of the line by `close`
-                raise busy(_STOPPING) from None
+                raise busy(STOPPING) from None
             job.cancel()
             raise
 
     def close(self) -> None:
         """Let running reads end."""
-        for threads in (self._searchers, self._readers):
-            threads.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._searchers, self._readers):
+            pool.close()

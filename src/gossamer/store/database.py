@@ -19,6 +19,7 @@ from threading import Lock, RLock
 from typing import Final
 from weakref import WeakSet
 
+from gossamer import deadline
 from gossamer.errors import (
     ClosedError,
     CorruptError,
@@ -32,6 +33,9 @@ from gossamer.errors import (
 
 _WAIT: Final = 30.0
 """Seconds to wait for another process that is just finishing the log."""
+
+_STEPS: Final = 10_000
+"""Of SQLite's machine between two looks at the deadline: about a millisecond, and each look takes the GIL."""
 
 _MX_FRAME: Final = slice(16, 20)
 """Where SQLite's wal-index (documents.sqlite-shm) holds the number of valid frames in the log."""
@@ -77,15 +81,17 @@ class Database:
         """A connection to read with, of one's own while it lasts."""
         with translated(self.where):
             if self._file is None:
-                with self._alone:
+                with deadline.holding(self._alone):
                     self._check_open()
-                    yield self._main
+                    with _ending_in_time(self._main):
+                        yield self._main
                 return
             db = self._borrow()
             try:
-                if not self._writable:  # another process may commit meanwhile
-                    db.execute("BEGIN")
-                yield db
+                with _ending_in_time(db):
+                    if not self._writable:  # another process may commit meanwhile
+                        db.execute("BEGIN")
+                    yield db
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
@@ -226,6 +232,21 @@ def _look(db: sqlite3.Connection) -> None:
 
 
 @contextmanager
+def _ending_in_time(db: sqlite3.Connection) -> Iterator[None]:
+    """Have SQLite give up when the deadline of this thread passes."""
+    if deadline.left() is None:
+        yield
+        return
+    deadline.check()
+    db.set_progress_handler(deadline.passed, _STEPS)
+    try:
+        yield
+    finally:
+        with suppress(sqlite3.Error):  # closed meanwhile
+            db.set_progress_handler(None, 0)
+
+
+@contextmanager
 def translated(where: str) -> Iterator[None]:
     """SQLite's errors as ours, each with its cure."""
     try:
@@ -239,6 +260,8 @@ def _as_ours(error: sqlite3.Error, where: str) -> GossamerError:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return LockedError(f"{where} is held by another process ({error}): try again when it is done")
+    if name == "SQLITE_INTERRUPT":
+        return deadline.too_slow()
     if name.startswith("SQLITE_FULL"):
         return DiskError(f"the disk of {where} is full: nothing was changed; make room and try again")
     if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,6 +38,14 @@ class DocumentRow:
     def crc(self) -> int:
         """Over all that people see of it."""
         return _crc(self.document, self.id, self.text, self.metadata)
+
+    def read_metadata(self) -> dict[str, Any]:
+        """The metadata as a dict; where they are nested too deeply for Python, the upper levels."""
+        try:
+            found: dict[str, Any] = json.loads(self.metadata)
+        except RecursionError:  # added with more room on the stack, or by another Python
+            found = json.loads(_upper_levels(self.metadata))
+        return found
 
 
 @dataclass(frozen=True)
@@ -249,6 +258,22 @@ def _all_of(wanted: Sequence[int], found: dict[int, _Row], what: str) -> dict[in
     if len(found) < len(wanted) and (missing := set(wanted) - set(found)):
         raise CorruptError(f"{what} {min(missing)} is missing from documents.sqlite: {CURE}")
     return found
+
+
+def _upper_levels(text: str) -> str:
+    """JSON text with "…" in the place of every object and list below 200 others."""
+    kept, level = [], 0
+    for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]|[^"\[\]{}]+', text, re.DOTALL):
+        token = match[0]
+        if token in ("[", "{"):
+            level += 1
+            if level == 201:
+                kept.append('"…"')
+        if level <= 200:
+            kept.append(token)
+        if token in ("]", "}"):
+            level -= 1
+    return "".join(kept)
 
 
 def _listed(values: Iterable[int] | Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from gossamer.errors import ParameterError, UnknownIdError
 from gossamer.index import Index
-from gossamer.results import Concept
+from gossamer.results import Concept, Topics
 from gossamer.server import schemas
 from gossamer.server.answers import Answer
 from gossamer.server.bodies import JsonRoute
@@ -53,12 +53,14 @@ async def find_concepts_by(asked: schemas.FindConceptsRequest, served: TheIndex,
 
 @router.get("/concepts/{id}", response_model=schemas.ConceptAnswer)
 async def concept(id: int, served: TheIndex, service: TheService) -> Response:
-    """One concept, its children, and the path that leads to it."""
+    """One concept, its children, and the path that leads to it; of very many children the largest."""
+    most = service.limits.nodes
 
     def work() -> dict[str, Concept | list[Concept]]:
         found = served.index.concept(id)
-        children = sorted(_those(served.index, found.children), key=lambda child: (-child.size, child.id))
-        return {"concept": found, "children": children, "path": [*_those(served.index, found.path[:-1]), found]}
+        children = served.index.outline(id, depth=1).ids[1 : 1 + most]  # large ones first
+        path = [*_those(served.index, found.path[:-1]), found]
+        return {"concept": found, "children": _those(served.index, children), "path": path}
 
     return Answer(await service.workers.read(work))
 
@@ -79,8 +81,13 @@ async def topics(
     wanted = [n] if n is not None else [int(level) for level in (levels or "").split(",")]
     for count in wanted:
         service.limits.check_k(count)
-    found = await service.workers.read(lambda: served.index.topics(levels=wanted, assignments=assignments))
-    return Answer({"levels": found})
+
+    def work() -> list[Topics]:
+        if assignments:
+            service.limits.check_assignments(len(served.index), len(wanted))
+        return served.index.topics(levels=wanted, assignments=assignments)
+
+    return Answer({"levels": await service.workers.read(work)})
 
 
 @router.get("/map", response_model=schemas.MapAnswer)

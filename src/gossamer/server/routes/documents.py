@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path, Response
 
 from gossamer.errors import InputError
 from gossamer.index import Index
+from gossamer.results import Document
 from gossamer.server import schemas
 from gossamer.server.answers import Answer
 from gossamer.server.bodies import JsonRoute
@@ -19,6 +20,9 @@ writing = APIRouter(tags=["documents"], dependencies=[Depends(needs("write"))], 
 
 _T = TypeVar("_T")
 
+_READ: Final = 32
+"""Documents read from disk at once."""
+
 OneOrMany = Annotated[schemas.AddRequest, Body()]
 DocumentId = Annotated[str, Path(min_length=1, description="Slashes in it may stay as they are.")]
 
@@ -26,8 +30,19 @@ DocumentId = Annotated[str, Path(min_length=1, description="Slashes in it may st
 @reading.post("/documents/get", response_model=schemas.Documents)
 async def get_documents(asked: schemas.Ids, served: TheIndex, service: TheService) -> Response:
     """Several documents, in the order of their ids; 404 where one is not there."""
-    service.limits.check_batch(len(asked.ids), "ids")
-    return Answer({"documents": await service.workers.read(lambda: served.index.get(asked.ids))})
+    limits, ids = service.limits, asked.ids
+    limits.check_batch(len(ids), "ids")
+
+    def work() -> list[Document]:
+        found: list[Document] = []
+        characters = 0
+        for at in range(0, len(ids), _READ):  # a few at a time, so that what is too much is not all in memory
+            found += served.index.get(ids[at : at + _READ])
+            characters += sum(len(document.text) for document in found[at:])
+            limits.check_answer(characters)
+        return found
+
+    return Answer({"documents": await service.workers.read(work)})
 
 
 @reading.get("/documents/{id:path}", response_model=schemas.DocumentAnswer)

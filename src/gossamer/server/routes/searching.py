@@ -18,8 +18,10 @@ router = APIRouter(tags=["search"], dependencies=[Depends(needs("read"))], route
 @router.post("/search", response_model=schemas.SearchAnswer)
 async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheService) -> Response:
     """The k best documents for a query or a vector, best first, each with its path of concepts."""
-    k = service.limits.check_k(asked.k, given=asked.has("k"))
-    service.limits.check_text(asked.query)
+    limits = service.limits
+    k = limits.check_k(asked.k, given=asked.has("k"), explain=asked.explain)
+    limits.check_text(asked.query)
+    limits.check_where(asked.where)
 
     def work() -> tuple[Hits, float]:
         start = time.perf_counter()
@@ -34,6 +36,7 @@ async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheSer
             explain=asked.explain,
             min_confidence=asked.min_confidence,
         )
+        limits.check_answer(sum(len(hit.text) for hit in hits))
         return hits, time.perf_counter() - start
 
     # Reasons, and how usual a query is, take longer than the search itself.

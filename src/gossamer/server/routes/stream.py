@@ -125,14 +125,18 @@ def _document(line: bytes, number: int) -> schemas.NewDocument:
 
 async def _lines(request: Request, limits: Limits) -> AsyncIterator[tuple[int, bytes]]:
     """The lines of a body, numbered from 1; each is limited, and so is the wait for more."""
-    number, rest = 1, b""
+    number, line = 1, bytearray()  # one that grows: a line may come byte by byte
     async for chunk in _chunks(request, limits.seconds):
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            yield number, _checked(line, number, limits)
+        *ends, beginning = chunk.split(b"\n")
+        for end in ends:
+            line += end
+            _check_line(line, number, limits)
+            yield number, bytes(line)
+            line.clear()
             number += 1
-        _checked(rest, number, limits)
-    yield number, rest
+        line += beginning
+        _check_line(line, number, limits)
+    yield number, bytes(line)
 
 
 async def _chunks(request: Request, seconds: float) -> AsyncIterator[bytes]:
@@ -144,11 +148,10 @@ async def _chunks(request: Request, seconds: float) -> AsyncIterator[bytes]:
             return
         except TimeoutError:
             raise Refusal(
-                408, f"nothing came for {seconds:g} seconds: send on, or end the request", "too-slow"
+                408, f"nothing came for {seconds:g} seconds: send on, or end the request", "not-arrived"
             ) from None
 
 
-def _checked(line: bytes, number: int, limits: Limits) -> bytes:
+def _check_line(line: bytearray, number: int, limits: Limits) -> None:
     if len(line) > limits.body:
         raise Refusal(413, f"line {number} has more than {limits.body:,} bytes: split the text", "too-large")
-    return line

@@ -1,0 +1,72 @@
+"""How long a read may take: set by whoever asks, looked at by whatever may take long.
+
+    with within(2.0):
+        hits = index.search("a question", where=conditions)  # TooSlowError after about two seconds
+
+A deadline holds for the thread that set it. Loops call `check`; SQLite and locks are watched by `gossamer.store` and
+`gossamer.locks`. Compiled kernels and encoders are not: each runs to its end. Changes are made without a deadline.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+from gossamer.errors import TooSlowError
+
+_end: ContextVar[float | None] = ContextVar("gossamer_deadline", default=None)
+"""On the clock of `time.monotonic`."""
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Let reads of this thread take so many seconds in all; a deadline that is set already and earlier stays."""
+    end, outer = time.monotonic() + seconds, _end.get()
+    token = _end.set(end if outer is None else min(end, outer))
+    try:
+        check()
+        yield
+    finally:
+        _end.reset(token)
+
+
+def check() -> None:
+    """Raise `TooSlowError` if the deadline of this thread has passed; without one this takes 0.1 µs."""
+    if passed():
+        raise too_slow()
+
+
+def too_slow() -> TooSlowError:
+    """The error, for those who learn of it in another way."""
+    return TooSlowError("the read took longer than its deadline, and nothing was changed: ask for less, or wait longer")
+
+
+def passed() -> bool:
+    """Whether there is a deadline, and it has passed."""
+    end = _end.get()
+    return end is not None and time.monotonic() >= end
+
+
+def left() -> float | None:
+    """Seconds until the deadline, at least 0; None where there is none."""
+    end = _end.get()
+    return None if end is None else max(0.0, end - time.monotonic())
+
+
+class _Lock(Protocol):
+    def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool: ...
+    def release(self) -> None: ...
+
+
+@contextmanager
+def holding(lock: _Lock) -> Iterator[None]:
+    """``with lock``, but waiting for it no longer than until the deadline."""
+    while not lock.acquire(timeout=-1 if (seconds := left()) is None else seconds):
+        check()
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,171 @@
+"""Reads that take too long end by themselves, and leave everything as it was."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bag import encode
+from gossamer import Index, deadline
+from gossamer.deadline import check, holding, left, passed, within
+from gossamer.errors import GossamerError, TooSlowError
+from gossamer.locks import ReadWriteLock
+from gossamer.store.database import Database
+
+
+def test_without_a_deadline_there_is_all_the_time() -> None:
+    check()
+    assert (left(), passed()) == (None, False)
+
+
+def test_a_deadline_passes() -> None:
+    with within(60.0):
+        check()
+        assert 59.0 < (left() or 0.0) <= 60.0
+        with within(0.01):
+            time.sleep(0.02)
+            assert (left(), passed()) == (0.0, True)
+            with pytest.raises(TooSlowError, match="nothing was changed") as caught:
+                check()
+        check()
+    assert left() is None
+    assert isinstance(caught.value, GossamerError)
+    assert isinstance(caught.value, TimeoutError)
+
+
+def test_an_inner_deadline_cannot_be_later() -> None:
+    with within(1.0), within(100.0):
+        assert (left() or 0.0) <= 1.0
+
+
+def test_what_is_late_already_does_not_begin() -> None:
+    begun = False
+    with pytest.raises(TooSlowError), within(-1.0):
+        begun = True
+    assert not begun
+    assert left() is None
+
+
+def test_it_is_of_this_thread_alone() -> None:
+    found: list[Any] = []
+    with within(1.0):
+        thread = threading.Thread(target=lambda: found.append(left()))
+        thread.start()
+        thread.join()
+    assert found == [None]
+
+
+def test_no_lock_is_waited_for_longer() -> None:
+    lock = threading.Lock()
+    with lock, within(0.05), pytest.raises(TooSlowError), holding(lock):
+        pass
+    with within(1.0), holding(lock):
+        assert lock.locked()
+    assert not lock.locked()
+
+
+def test_readers_wait_for_a_writer_no_longer() -> None:
+    lock, written = ReadWriteLock(), threading.Event()
+
+    def write() -> None:
+        with lock.writing():
+            written.set()
+            done.wait(10)
+
+    done = threading.Event()
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert written.wait(10)
+    with within(0.05), pytest.raises(TooSlowError), lock.reading():
+        pass
+    done.set()
+    thread.join()
+    with lock.reading():
+        pass
+    with lock.writing():
+        pass
+
+
+@pytest.fixture(params=["memory", "w", "r"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    if request.param == "memory":
+        found = Database(None, writable=True, create=True)
+    else:
+        Database(tmp_path / "a.sqlite", writable=True, create=True).close()
+        found = Database(tmp_path / "a.sqlite", writable=request.param == "w")
+    yield found
+    found.close()
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+
+
+def test_sqlite_gives_up(database: Database) -> None:
+    start = time.perf_counter()
+    with within(0.1), pytest.raises(TooSlowError) as caught, database.reading() as db:
+        db.execute(ENDLESS).fetchone()
+    assert time.perf_counter() - start < 5.0
+    assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
+    with database.reading() as db:  # the same connection, and no deadline
+        count = ENDLESS.replace("FROM n)", "FROM n WHERE x < 100000)", 1)
+        assert db.execute(count).fetchone() == (100000,)
+
+
+@pytest.fixture(scope="module")
+def large() -> Iterator[Index]:
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{at}" for at in range(300)])
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(3000)]
+    with Index(encode) as index:
+        index.add(texts, [f"d{at}" for at in range(len(texts))], [{"at": at} for at in range(len(texts))])
+        index.search("word1")
+        yield index
+
+
+HARD = {"$or": [{"at.b.c": {"$in": [-at, "x"]}} for at in range(256)]}
+"""Over three thousand documents, several seconds."""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda index: index.search("word1", where=HARD),
+        lambda index: index.labels(),
+        lambda index: index.concepts(depth=None),
+        lambda index: index.topics(levels=range(2, 200)),
+    ],
+    ids=["where", "labels", "concepts", "topics"],
+)
+def test_long_reads_end_soon_after_their_deadline(large: Index, call: Any) -> None:
+    large._concepts.clear()
+    before = large.info()
+    start = time.perf_counter()
+    with within(0.05), pytest.raises(TooSlowError):
+        call(large)
+    assert time.perf_counter() - start < 2.0
+    assert large.info() == before
+    assert len(large.search("word1", k=3)) == 3
+
+
+def test_labels_are_made_from_where_they_were_left(large: Index) -> None:
+    large._concepts.clear()
+    wanted = large.labels()
+    large._concepts.clear()
+    tries = 0
+    while True:
+        tries += 1
+        try:
+            with deadline.within(0.1):
+                found = large.labels()
+            break
+        except TooSlowError:
+            assert tries < 200
+    assert tries > 1
+    assert found == wanted
