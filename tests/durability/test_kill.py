@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,8 +74,9 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def victim(path: Path) -> Iterator[Victim]:
+@contextmanager
+def dying_writer(path: Path) -> Iterator[Victim]:
+    """A process that writes to an index until it is killed, as often as it is asked to."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, str(HERE / "writer.py"), str(path)]
@@ -86,6 +88,12 @@ def victim(path: Path) -> Iterator[Victim]:
         yield victim
         assert process.stdin is not None
         process.stdin.close()
+
+
+@pytest.fixture
+def victim(path: Path) -> Iterator[Victim]:
+    with dying_writer(path) as victim:
+        yield victim
 
 
 @pytest.fixture
