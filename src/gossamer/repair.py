@@ -28,6 +28,7 @@ from gossamer.lockfile import LockFile
 from gossamer.plan import spans_of
 from gossamer.results import LostDocument, Repair
 from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store
+from gossamer.store.database import is_open_here
 from gossamer.store.layout import Layout, sync_folder
 from gossamer.store.salvage import Lost, Salvage, salvage
 
@@ -40,6 +41,8 @@ def repair(path: str | os.PathLike[str], encoder: EncoderSpec | None, progress: 
     layout = Layout(Path(path))
     if not layout.folder.is_dir():
         raise NotAnIndexError(f"there is no index at {layout.folder}")
+    if is_open_here(layout.documents):
+        raise LockedError(f"{layout.folder} is open in this process: close it before it is repaired")
     documents = _documents_if_sound(layout)
     if documents is not None:
         return Repair(str(layout.folder), documents)

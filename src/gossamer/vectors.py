@@ -93,8 +93,8 @@ class Staged:
             raise
 
     def _follow(self) -> None:
-        assert self._guide is not None
-        assert self._to_follow is not None
+        if self._guide is None or self._to_follow is None:
+            return
         try:
             self._to_follow(self._guide)
             self._index._guide = self._guide

@@ -46,7 +46,7 @@ def shell(*arguments: object, **environment: str) -> subprocess.CompletedProcess
 
 
 def test_all_commands_are_there() -> None:
-    expected = ["demo", "index", "search", "explain", "tree", "info", "delete", "refine", "serve"]
+    expected = ["demo", "index", "search", "explain", "tree", "info", "delete", "refine", "backup", "repair", "serve"]
     keys = ["keys new", "keys list", "keys remove"]
     models = ["models list", "models pull", "models path"]
     evaluation = ["eval run", "eval paper", "eval defaults", "eval robustness", "eval tree"]

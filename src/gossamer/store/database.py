@@ -37,9 +37,6 @@ _WAIT: Final = 30.0
 _STEPS: Final = 10_000
 """Of SQLite's machine between two looks at the deadline: about a millisecond, and each look takes the GIL."""
 
-_MX_FRAME: Final = slice(16, 20)
-"""Where SQLite's wal-index (documents.sqlite-shm) holds the number of valid frames in the log."""
-
 
 class _Connection(sqlite3.Connection):
     """SQLite's, which can be referred to weakly: one that is lost on Ctrl-C is closed by the garbage collector."""
@@ -115,16 +112,6 @@ class Database:
         with suppress(sqlite3.Error):
             if self._main.in_transaction:
                 self._main.execute("ROLLBACK")
-
-    def frames(self) -> int:
-        """Frames in SQLite's write-ahead log that it takes for valid."""
-        if self._file is None:
-            return 0
-        try:
-            with self._file.with_name(self._file.name + "-shm").open("rb") as index:
-                return int.from_bytes(index.read(_MX_FRAME.stop)[_MX_FRAME], "little")
-        except OSError:
-            return 0
 
     def checkpoint(self, *, truncate: bool = False) -> bool:
         """Copy what the log holds into the file, as far as no reader needs it to stay; whether that was all."""
@@ -214,6 +201,12 @@ _open: WeakSet[Database] = WeakSet()
 """The databases of this process."""
 
 
+def is_open_here(file: Path) -> bool:
+    """Whether this process has a connection to a database: then it must not be opened otherwise, see `pages`."""
+    paths = [database._file for database in list(_open) if not database._closed and database._file is not None]
+    return any(path.exists() and file.exists() and path.samefile(file) for path in paths)
+
+
 def _abandon_in_child() -> None:
     """Keep inherited connections from ever being closed, also when the interpreter ends: closing would do harm."""
     import ctypes
@@ -258,7 +251,7 @@ def translated(where: str) -> Iterator[None]:
 
 def _as_ours(error: sqlite3.Error, where: str) -> GossamerError:
     name = getattr(error, "sqlite_errorname", "")
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
         return LockedError(f"{where} is held by another process ({error}): try again when it is done")
     if name == "SQLITE_INTERRUPT":
         return deadline.too_slow()

@@ -6,23 +6,19 @@ import json
 import sqlite3
 import zlib
 
+from gossamer import tensors
 from gossamer.bundle import Bundle
 from gossamer.errors import CorruptError
 
 
 def write_learnt(db: sqlite3.Connection, learnt: Bundle) -> None:
     """Store it; what was learnt before is replaced."""
-    from safetensors.numpy import save
-
-    params, arrays = json.dumps(learnt.params), bytes(save(learnt.arrays))
+    params, arrays = json.dumps(learnt.params), b"".join(tensors.pieces(learnt.arrays))
     db.execute("INSERT OR REPLACE INTO encoder VALUES (1, ?, ?, ?)", (params, arrays, _crc(params, arrays)))
 
 
 def read_learnt(db: sqlite3.Connection) -> Bundle | None:
     """What was learnt; None where nothing was."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
     row = db.execute("SELECT params, arrays, crc FROM encoder").fetchone()
     if row is None:
         return None
@@ -31,8 +27,8 @@ def read_learnt(db: sqlite3.Connection) -> Bundle | None:
     if not isinstance(params, str) or not isinstance(arrays, bytes) or _crc(params, arrays) != crc:
         raise altered
     try:
-        bundle = Bundle(json.loads(params), load(arrays))
-    except (SafetensorError, ValueError, KeyError, RecursionError) as error:
+        bundle = Bundle(json.loads(params), tensors.read(bytearray(arrays)))
+    except (ValueError, RecursionError) as error:
         raise altered from error
     return bundle
 

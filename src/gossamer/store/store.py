@@ -20,12 +20,13 @@ from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexEr
 from gossamer.interrupts import uninterrupted
 from gossamer.lockfile import LockFile
 from gossamer.store import log, rows, schema
-from gossamer.store.database import Database, translated
+from gossamer.store.database import Database, is_open_here, translated
 from gossamer.store.layout import Layout, sync_folder
 from gossamer.store.learnt import read_learnt
-from gossamer.store.pages import PageSums, wal_pages
+from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
 from gossamer.store.snapshots import is_ours, read_snapshot, remove_drafts, remove_old, write_snapshot
+from gossamer.store.wal import FrameCount, read_wal
 from gossamer.vectors import VectorIndex
 
 Mode: TypeAlias = Literal["w", "r"]
@@ -50,6 +51,7 @@ class Store:
         self.database = database
         self._lock = lock
         self._sums = None if layout is None else PageSums(layout.documents)
+        self._frames = None if layout is None else FrameCount(layout.wal)
         self._checkpointed = 0  # frames of SQLite's log when it was last copied into the database
         self._pending = 0  # work in the log since the last snapshot
         self._settled = True  # whether the last snapshot holds what guides searches
@@ -64,30 +66,6 @@ class Store:
             last = log.last_seq(db)
         if acknowledged is not None and acknowledged.identity == self.settings.identity and acknowledged.seq > last:
             raise _lost(self.where, last, acknowledged.seq)
-        self._verify(last)
-
-    def _verify(self, last: int) -> None:
-        """See that no page of the database was damaged since it was written, and that SQLite's log is whole."""
-        if self.layout is None or self._sums is None:
-            return
-        logged = wal_pages(self.layout.wal).last_commit
-        cut = self.database.frames() < logged
-        known = self._sums.acknowledged()
-        if cut or (known is None and self._sums.file.exists()) or self._sums.damaged():
-            _log.warning("%s is not as it was left: checking all of it", self.where)
-            self.check_content()
-            known = None  # sound, so it was another program that wrote, or the sums themselves are damaged
-        if known is None and self.writable:
-            self._begin_sums(last)
-
-    def _begin_sums(self, last: int) -> None:
-        """Write the checksums of all pages, for which SQLite's log must be empty."""
-        assert self._sums is not None
-        try:
-            if self.database.checkpoint(truncate=True):
-                self._sums.rebuild(self.settings.identity, last)
-        except DiskError as error:
-            _log.warning("the checksums of %s could not be written: %s", self.where, error)
 
     # -- beginning and end -------------------------------------------------------------------------
 
@@ -142,12 +120,36 @@ class Store:
 
     @classmethod
     def _start(cls, layout: Layout, lock: LockFile | None) -> Self:
+        """Look the files over, then open them: what is not as it was left is checked thoroughly."""
+        files = _look_over(layout)
         database = Database(layout.documents, writable=lock is not None)
         try:
-            return cls(layout, database, lock)
+            store = cls(layout, database, lock)
+            if files == "altered":
+                _log.warning("%s is not as it was left: checking all of it", store.where)
+                store.check_content()  # where it is sound, another program wrote to it, or the checksums are damaged
+            if files != "as left" and lock is not None:
+                store._write_sums()
+            return store
         except BaseException:
             database.close()
             raise
+
+    def _write_sums(self) -> None:
+        """Write the checksums of all pages, for which the database is closed and opened again."""
+        assert self.layout is not None
+        assert self._sums is not None
+        with self.reading() as db:
+            last = log.last_seq(db)
+        if not self.database.checkpoint(truncate=True):
+            return  # a reader needs SQLite's log; next time
+        self.database.close()
+        if not is_open_here(self.layout.documents):
+            try:
+                self._sums.rebuild(self.settings.identity, last)
+            except DiskError as error:
+                _log.warning("the checksums of %s could not be written: %s", self.where, error)
+        self.database = Database(self.layout.documents, writable=True)
 
     def close(self) -> None:
         """Let go of the files and the lock."""
@@ -230,9 +232,9 @@ class Store:
 
     def checkpoint_if_due(self) -> None:
         """Copy SQLite's log into the database where it has grown long; where that fails, it is tried again later."""
-        if self.layout is None or not self.writable:
+        if self._frames is None or not self.writable:
             return
-        frames = self.database.frames()
+        frames = self._frames.now()
         if frames < self._checkpointed:  # it began anew
             self._checkpointed = 0
         if frames - self._checkpointed >= _CHECKPOINT_AFTER:
@@ -245,11 +247,12 @@ class Store:
         """Copy what SQLite's log holds into the database, and write the checksums of these pages."""
         assert self.layout is not None
         assert self._sums is not None
-        pages = wal_pages(self.layout.wal).pages
-        if pages:
+        assert self._frames is not None
+        logged = read_wal(self.layout.wal).sums
+        if logged:
             self.database.checkpoint()
-            self._checkpointed = self.database.frames()
-            self._sums.update(pages)
+            self._checkpointed = self._frames.now()
+            self._sums.update(logged)
 
     def holds(self, step: log.Step) -> bool:
         """Whether a step is in the log, whatever happened on the way."""
@@ -427,13 +430,23 @@ class Store:
             verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if verdict != "ok":
                 raise CorruptError(f"{_damaged(self.where)}: {verdict}")
-            _check_rows(db, self.settings)
+            _check_rows(db, schema.read_settings(db))
         copy = self.database.copy_to(None)
         try:
             with translated(self.where):
                 copy.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
         finally:
             copy.close()
+
+
+def _look_over(layout: Layout) -> Literal["as left", "altered", "without checksums"]:
+    """Whether every page of the database is as it was written, and SQLite's log is whole."""
+    if is_open_here(layout.documents):
+        return "as left"  # it was looked over when this process opened it first
+    sums, wal = PageSums(layout.documents), read_wal(layout.wal)
+    if not sums.file.exists():
+        return "altered" if wal.cut else "without checksums"
+    return "altered" if wal.cut or sums.acknowledged() is None or sums.damaged(wal) else "as left"
 
 
 def _lost(where: str, last: int, expected: int) -> CorruptError:
