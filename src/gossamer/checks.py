@@ -11,10 +11,10 @@ from gossamer.errors import DimensionError, DtypeError, InputError, NotFiniteErr
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 
-_LARGEST = 1e17
+LARGEST = 1e17
 """Larger values are refused: their squares summed over 4,096 dimensions must stay within float32's range."""
 
-_LARGEST_SQUARE = np.float32(_LARGEST) ** 2 / 2
+_LARGEST_SQUARE = np.float32(LARGEST) ** 2 / 2
 _ZERO = np.float32(0.0)
 
 
@@ -53,12 +53,12 @@ def as_vectors(values: Any, dim: int | None = None, *, what: str = "vectors") ->
     # Magnitudes are bounded before the cast, so that the cast cannot overflow (and warn).
     with np.errstate(invalid="ignore", over="ignore"):
         worst = np.abs(array).max(axis=1) if array.size else np.zeros(len(array))
-        fine = worst <= _LARGEST
+        fine = worst <= LARGEST
     if not fine.all():
         row = int(np.argmin(fine))
         if np.isfinite(worst[row]):
             raise InputError(
-                f"{what}: row {row} holds {worst[row]:.3g}, and values above {_LARGEST:g} cannot be used: rescale them"
+                f"{what}: row {row} holds {worst[row]:.3g}, and values above {LARGEST:g} cannot be used: rescale them"
             )
         raise NotFiniteError(f"{what}: row {row} holds NaN or infinity: remove or repair that row")
     # Adding zero turns -0.0 into 0.0, so that equal vectors have equal bytes.
