@@ -367,7 +367,7 @@ def craft(bundles: dict[str, Bundle], folder: Path, number: int) -> str:
         for change in rng.choices(functions, weights, k=rng.choice([1, 1, 1, 2, 3])):
             try:
                 done.append(change(bundle, rng))
-            except KeyError:  # an earlier change took away what this one would change
+            except (LookupError, TypeError, ValueError):  # an earlier change took away what this one would change
                 continue
     write_bundle(folder, "vectors", bundle)
     if at_manifest:

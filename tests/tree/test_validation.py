@@ -142,6 +142,7 @@ DAMAGES: list[tuple[str, Callable[[Arrays], object]]] = [
     ("has no row, or a row no slot", set_at("meta", at(Meta.SLOTS), 1000)),
     ("rows, not", set_at("meta", at(Meta.NEXT_DOCUMENT), 39)),
     ("CHANGES is", set_at("meta", at(Meta.CHANGES), -1)),
+    ("none was ever added", set_at("meta", at(Meta.CHANGES), 0)),
     ("after the last", set_at("meta", at(Meta.CHANGES), 1)),
     ("another kind, or in use", lambda a: a["meta"].__setitem__(Meta.FREE_INNER, a["meta"][Meta.FREE_LEAF])),
     ("an owner is no slot", set_at("owner", at(0), 2**30)),

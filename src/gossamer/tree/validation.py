@@ -102,6 +102,7 @@ def _check_shapes(t: TreeArrays, dim: int) -> None:
     for name, rows in rows_in_use(meta).items():
         _hold(len(getattr(t, name)) == rows, f"{name} has {len(getattr(t, name))} rows, not {rows}")
     _hold((meta[Meta.ROOT] == NONE) == (meta[Meta.DOCUMENTS] == 0), "only a tree without documents has no root")
+    _hold(meta[Meta.CHANGES] > 0 or not meta[Meta.LEAF_ROWS], "there are vectors, but none was ever added")
     acuity, lowest, highest = t.limits
     _hold(_SMALLEST_ACUITY < acuity < _LARGEST_ACUITY, f"the acuity is {acuity}")
     if meta[Meta.LEAF_ROWS]:
