@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.bundle import Arrays
-from gossamer.errors import DtypeError, DuplicateIdError, InputError, ParameterError, UnknownIdError
+from gossamer.bundle import CURE, Arrays, Bundle
+from gossamer.errors import CorruptError, DtypeError, DuplicateIdError, InputError, ParameterError, UnknownIdError
 from gossamer.results import DocId
+
+_MOST: Final = 2**62
+"""Ids that are numbers are smaller."""
 
 
 class IdMap:
@@ -54,6 +58,8 @@ class IdMap:
         if ids is None:
             if self.kind is str:
                 raise ParameterError("the ids of this index are strings: pass ids for the new vectors")
+            if self._next + rows > _MOST:
+                raise ParameterError(f"ids are numbered on from {self._next}, and end below 2**62: pass ids")
             return list(range(self._next, self._next + rows))
         checked = [_as_id(id) for id in ids]
         if len(checked) != rows:
@@ -113,20 +119,38 @@ class IdMap:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> IdMap:
-        """The map that `to_arrays` described."""
+    def from_bundle(cls, bundle: Bundle, documents: npt.NDArray[np.int64]) -> IdMap:
+        """The map whose arrays are in `bundle`; `documents`, in ascending order, are those that have an id."""
         found = cls()
-        ids: list[DocId]
-        if "id_text" in arrays:
-            text, ends = arrays["id_text"].tobytes(), arrays["id_ends"].tolist()
-            ids = [text[start:end].decode() for start, end in zip([0, *ends], ends, strict=False)]
-        else:
-            ids = arrays["id_values"].tolist()
-        numbers = arrays["id_numbers"]
+        numbers = bundle.array("id_numbers", np.int64, None)
+        if not np.array_equal(np.sort(numbers), documents):
+            raise CorruptError(f"the saved ids are not those of the {len(documents)} saved documents: {CURE}")
+        ids = _saved_ids(bundle, len(numbers))
+        if len(set(ids)) < len(ids):
+            raise CorruptError(f"two saved documents have the same id: {CURE}")
         found._id_of = [None] * (int(numbers.max(initial=-1)) + 1)
         found.assign(ids, numbers)
-        found._next = int(arrays["id_next"][0])
+        following = int(bundle.numbers("id_next", np.int64, 1, least=0, most=_MOST)[0])
+        if following < found._next:
+            raise CorruptError(f"the next saved id is {following}, which is in use: {CURE}")
+        found._next = following
         return found
+
+
+def _saved_ids(bundle: Bundle, count: int) -> list[DocId]:
+    """The ids as `to_arrays` wrote them, not yet compared with each other."""
+    if "id_text" not in bundle.arrays:
+        values: list[DocId] = bundle.numbers("id_values", np.int64, count, least=0, most=_MOST - 1).tolist()
+        return values
+    text = bundle.array("id_text", np.uint8, None)
+    ends = bundle.numbers("id_ends", np.int64, count, least=1, most=len(text))
+    if not (np.diff(ends) > 0).all() or ends.max(initial=0) < len(text):
+        raise CorruptError(f"the saved ids do not end where the next ones begin: {CURE}")
+    letters, bounds = text.tobytes(), [0, *ends.tolist()]
+    try:
+        return [letters[start:end].decode() for start, end in pairwise(bounds)]
+    except UnicodeDecodeError as error:
+        raise CorruptError(f"a saved id is no text ({error}): {CURE}") from error
 
 
 def _as_id(id: Any) -> DocId:
@@ -138,7 +162,7 @@ def _as_id(id: Any) -> DocId:
             raise InputError(f"id {id!r} holds half a character (a lone surrogate) and cannot be stored: repair it")
         return id
     if isinstance(id, int) and not isinstance(id, bool):
-        if not 0 <= id < 2**62:
+        if not 0 <= id < _MOST:
             raise InputError(
                 f"id {id} is out of range: whole numbers from 0 to 2**62 - 1 (-1 marks the end of results)"
             )

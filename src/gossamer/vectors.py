@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.bundle import Bundle, fold, read_bundle, write_bundle
+from gossamer.bundle import CURE, Bundle, fold, read_bundle, write_bundle
 from gossamer.checks import LARGEST, Floats, as_vectors, one_of, positive
 from gossamer.errors import ClosedError, CorruptError, DimensionError, InputError, OutOfMemoryError, StateError
 from gossamer.explain.paths import evidence, gains, gains_by_axis
@@ -38,6 +38,9 @@ _log = logging.getLogger("gossamer.vectors")
 
 _FAR_OUT: Final = 10.0
 """Times the usual distance from the mean of all documents; beyond it a vector is worth a warning."""
+
+_MOST_DIMENSIONS: Final = 2**31
+"""No index has so many; a file may claim it."""
 
 _AXES: Final = 5
 _EXTREMES: Final = 3
@@ -650,28 +653,45 @@ class VectorIndex:
 
     @classmethod
     def from_bundle(cls, bundle: Bundle) -> Self:
-        """The index that `to_bundle` described."""
+        """The index that `to_bundle` described; `CorruptError` if its parts do not belong together."""
         params = bundle.params
         try:
+            tree = CobwebTree.from_bundle(bundle.part("tree"))
             whitener = None
             if "whitener" in params:
                 whitener = Whitening.from_bundle(bundle.part("whitener"))
             elif params["to_be_fitted"] is not None:
                 whitener = Whitening(**params["to_be_fitted"])
+            guide = bundle.part("guide")
             index = cls(
-                params["dim"], params["preset"],
+                bundle.whole("dim", 1, _MOST_DIMENSIONS), params["preset"],
                 whitener=whitener, acuity=params["acuity"], context=params["context"],
-                refine=params["refine"], links=params["guide"]["links"],
+                refine=params["refine"], links=guide.flag("links"),
             )  # fmt: skip
-            index._tree = CobwebTree.from_bundle(bundle.part("tree"))
-            index._ids = IdMap.from_arrays(bundle.arrays)
-            index._guide = Guide.from_bundle(bundle.part("guide"), index._tree.arrays)
-            index._sized_for, index._refined_for = params["sized_for"], params["refined_for"]
-            index._raw = None
-            if "raw" in bundle.arrays:
-                index._raw = dict(zip(bundle.arrays["raw_numbers"].tolist(), bundle.arrays["raw"], strict=True))
-        except (KeyError, TypeError) as error:
-            raise CorruptError(f"the saved index lacks {error}: restore it from a copy or build it again") from error
+        except KeyError as error:
+            raise CorruptError(f"the saved index lacks {error}: {CURE}") from error
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ) as error:  # InputError among them: settings that no index can have
+            raise CorruptError(f"the settings of the saved index cannot be used ({error}): {CURE}") from error
+        if index._tree.dim != tree.dim:
+            raise CorruptError(f"the saved tree has {tree.dim} dimensions, not {index._tree.dim}: {CURE}")
+        documents = np.flatnonzero(tree.arrays.leaf != NONE)
+        index._tree = tree
+        index._ids = IdMap.from_bundle(bundle, documents)
+        index._guide = Guide.from_bundle(guide, tree.arrays)
+        index._sized_for, index._refined_for = bundle.whole("sized_for"), bundle.whole("refined_for")
+        index._raw = None
+        if "raw" in bundle.arrays:
+            numbers = bundle.array("raw_numbers", np.int64, len(documents))
+            raw = bundle.numbers("raw", np.float32, len(documents), index._dim, least=-LARGEST, most=LARGEST)
+            if not np.array_equal(np.sort(numbers), documents):
+                raise CorruptError(f"the saved vectors are those of other documents: {CURE}")
+            index._raw = dict(zip(numbers.tolist(), raw, strict=True))
+        elif index._to_fit is not None:
+            raise CorruptError(f"the saved index lacks 'raw', the vectors that a whitener is still fitted on: {CURE}")
         return index
 
 

@@ -32,7 +32,7 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.bundle import Bundle, read_bundle, write_bundle
+from gossamer.bundle import CURE, Bundle, read_bundle, write_bundle
 from gossamer.checks import Floats
 from gossamer.errors import CorruptError, DimensionError, DtypeError, InputError, ParameterError, StateError
 from gossamer.spectrum import (
@@ -214,21 +214,24 @@ class Whitening:
     @classmethod
     def from_bundle(cls, bundle: Bundle) -> Self:
         """The whitener that `to_bundle` described."""
-        try:
-            params, arrays = bundle.params, bundle.arrays
-            whitener = cls(**{name: params[name] for name in _PARAMETERS})
-            whitener.strength_ = float(params["fitted_strength"])
-            whitener.mean_cosine_ = float(params["fitted_mean_cosine"])
-            whitener.explained_variance_ = arrays["explained_variance"]
-            mean, components = arrays["mean"], arrays["components"]
-        except KeyError as error:
-            raise CorruptError(f"a saved whitener lacks {error}: restore it from a copy or fit it again") from error
-        if components.ndim != 2 or mean.shape != components.shape[1:]:
+        for name in (*_PARAMETERS, "fitted_strength", "fitted_mean_cosine"):
+            if name not in bundle.params:
+                raise CorruptError(f"a saved whitener lacks {name!r}: {CURE}")
+        components = bundle.numbers("components", np.float32, None, None)
+        mean = bundle.array("mean", np.float32, None)
+        if mean.shape != components.shape[1:] or not components.size:
             raise CorruptError(
-                f"a saved whitener has a mean of shape {mean.shape} and components of shape "
-                f"{components.shape}: restore it from a copy or fit it again"
+                f"a saved whitener has a mean of shape {mean.shape} and components of shape {components.shape}: {CURE}"
             )
-        whitener._set_transformation(mean, components)
+        whitener = cls(**{name: bundle.params[name] for name in _PARAMETERS})
+        try:
+            whitener._check_parameters(len(mean))
+        except ParameterError as error:
+            raise CorruptError(f"a saved whitener cannot be used, because {error}: {CURE}") from error
+        whitener.strength_ = bundle.number("fitted_strength", 0.0, 1.0)
+        whitener.mean_cosine_ = bundle.number("fitted_mean_cosine", -1.001, 1.001)  # rounding may exceed 1
+        whitener.explained_variance_ = bundle.numbers("explained_variance", np.float64, len(components), least=0.0)
+        whitener._set_transformation(bundle.numbers("mean", np.float32, None), components)
         return whitener
 
     def _set_transformation(self, mean: npt.NDArray[Any], components: npt.NDArray[Any]) -> None:

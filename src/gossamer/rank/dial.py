@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from gossamer.bundle import Bundle
 from gossamer.rank.path_sum import PathSum
 from gossamer.tree.arrays import Doubles, Floats, Longs, Meta, TreeArrays
 
@@ -152,11 +153,17 @@ class Dial:
             "ladder": self._ladder[: len(self._recalls)],
         }
 
-    def restore(self, params: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    def restore(self, bundle: Bundle) -> None:
         """Take over what `to_parts` gave. What was measured on another ladder is to be measured again."""
-        recalls = arrays.get("recalls", self._recalls)
-        if np.array_equal(arrays.get("ladder", ()), self._ladder[: len(recalls)]):
-            self._recalls, self._measured_for, self._efforts = recalls, params["calibrated_for"], {}
+        measured_for = bundle.whole("calibrated_for")
+        recalls, ladder = np.zeros(0), np.zeros(0)
+        if "recalls" in bundle.arrays:
+            recalls = bundle.numbers("recalls", np.float64, None, least=0.0, most=1.0)
+        if "ladder" in bundle.arrays:
+            ladder = bundle.array("ladder", np.float64, None)
+        if len(recalls) == len(ladder) and np.array_equal(ladder, self._ladder[: len(ladder)]):
+            self._recalls, self._measured_for = np.maximum.accumulate(recalls), measured_for
+            self._efforts = {}
 
 
 def _disturbed(t: TreeArrays, noise: float) -> Floats:

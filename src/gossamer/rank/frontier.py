@@ -103,7 +103,8 @@ def _door(t: TreeArrays, node: int, prototype: Doubles) -> int:
                 distance = squared_distance(t.vectors[row], prototype)
             else:
                 distance = squared_distance(t.mean[row], prototype)
-            if distance < nearest or (distance == nearest and child < best):
+            # The first is taken whatever its distance: of NaN none would be the nearest.
+            if best == NONE or distance < nearest or (distance == nearest and child < best):
                 best, nearest = child, distance
             child = t.next_sibling[child]
         node = best

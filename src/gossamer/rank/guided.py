@@ -9,14 +9,15 @@ call for is done once, when it is next needed (`settle`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.bundle import Bundle
+from gossamer.bundle import CURE, Bundle
+from gossamer.checks import LARGEST
+from gossamer.errors import CorruptError
 from gossamer.rank.dial import Dial, Effort
 from gossamer.rank.frontier import choose_frontier
 from gossamer.rank.linking import choose_among, choose_links, put_links
@@ -27,7 +28,7 @@ from gossamer.rank.walk import Guides, Scratch, new_scratch, search_rows
 from gossamer.threads import in_threads
 from gossamer.tree.arrays import NONE, Floats, Ints, Longs, Meta, TreeArrays
 from gossamer.tree.codes import Codes, beyond, choose_grid, empty_codes, encode_all, encode_new, with_rows
-from gossamer.tree.links import COMING, OWN, Links, drop_leaves, empty_links, links_for, measured_links, new_desk
+from gossamer.tree.links import COMING, MOST, OWN, Links, drop_leaves, empty_links, links_for, measured_links, new_desk
 from gossamer.tree.pairs import nearest_of_all
 from gossamer.tree.refine import Neighbours
 from gossamer.tree.structure import leaf_rows
@@ -70,6 +71,9 @@ everything."""
 
 _SMALL: Final = 1024
 """Up to so many leaves everything is scored: that is as fast."""
+
+_FINEST: Final = 1e-40
+"""No step of a grid and no unit of length is smaller."""
 
 
 class Guide:
@@ -386,17 +390,20 @@ class Guide:
     @classmethod
     def from_bundle(cls, bundle: Bundle, t: TreeArrays) -> Guide:
         """The guide that `to_bundle` described, for the tree it was of."""
-        guide = cls(links=bundle.params["links"])
-        guide._sized_for, guide._stirred = bundle.params["sized_for"], bundle.params["stirred"]
-        guide._removed = bundle.params["removed"]
-        guide._unlinked = bundle.params.get("unlinked", False)  # which all were that did not say
-        guide._dial.restore(bundle.params, bundle.arrays)
-        if "centre" in bundle.arrays:
-            codes = with_rows(empty_codes(bundle.arrays["centre"], bundle.arrays["step"]), len(t.vectors), len(t.mean))
+        guide = cls(links=bundle.flag("links"))
+        guide._sized_for, guide._stirred = bundle.whole("sized_for"), bundle.whole("stirred")
+        guide._removed = bundle.whole("removed")
+        guide._unlinked = bundle.flag("unlinked", default=False)  # guides saved before this was kept were all linked
+        guide._dial.restore(bundle)
+        if "centre" in bundle.arrays and int(t.meta[Meta.LEAVES]) > _SMALL:
+            centre = bundle.numbers("centre", np.float32, t.vectors.shape[1], least=-LARGEST, most=LARGEST)
+            step = bundle.numbers("step", np.float64, 1, least=_FINEST, most=LARGEST)
+            codes = with_rows(empty_codes(centre, step), len(t.vectors), len(t.mean))
             encode_all(t, codes)
             links = empty_links(codes)
             if guide.linked:
-                links = links_for(_links_of(bundle.arrays, codes), len(t.vectors))
+                rows = None if guide._unlinked else int(t.meta[Meta.LEAF_ROWS])
+                links = links_for(_links_of(bundle, codes, rows), len(t.vectors))
                 np.maximum(links.degree, 0, out=links.degree)  # none is coming any more
             guide._g = Guides(codes, links, choose_frontier(t, codes))
             guide._frontier_at = int(t.meta[Meta.CHANGES])
@@ -406,7 +413,7 @@ class Guide:
 def _nearest_among(codes: Codes, rows: Ints) -> tuple[Ints, Floats]:
     """For each of some leaf rows, the nearest of the others, and how far they are."""
     places, near = nearest_of_all(codes.leaf[rows, : len(codes.centre)], WIDTH)
-    near *= np.float32(codes.step[0] * codes.step[0])
+    near *= max(np.float32(codes.step[0] * codes.step[0]), np.finfo(np.float32).tiny)  # infinity times 0 is NaN
     return _rows_at(rows, places), near
 
 
@@ -417,11 +424,17 @@ def _rows_at(rows: Ints, places: Ints) -> Ints:
     return found
 
 
-def _links_of(arrays: Mapping[str, npt.NDArray[Any]], codes: Codes) -> Links:
-    """Links as saved; those of old, without lengths, are measured."""
-    if "length" not in arrays:
-        return measured_links(arrays["to"], arrays["degree"], codes)
-    return Links(arrays["to"], arrays["length"], arrays["degree"], arrays["unit"])
+def _links_of(bundle: Bundle, codes: Codes, rows: int | None) -> Links:
+    """Links as saved, of so many leaf rows (None: some may be missing); those of old, without lengths, are measured."""
+    degree = bundle.numbers("degree", np.int32, rows, least=COMING, most=MOST)
+    to = bundle.array("to", np.int32, len(degree), MOST)
+    in_use = to[np.arange(MOST) < degree[:, None]]
+    if len(degree) > len(codes.leaf) or not ((in_use >= 0) & (in_use < len(degree))).all():
+        raise CorruptError(f"a saved link leads to no leaf: {CURE}")
+    if "length" not in bundle.arrays:
+        return measured_links(to, degree, codes)
+    length = bundle.array("length", np.uint8, len(degree), MOST)
+    return Links(to, length, degree, bundle.numbers("unit", np.float64, 1, least=_FINEST, most=1e30))
 
 
 def search_guided(

@@ -291,14 +291,19 @@ def _score_again(
     known, stamps = np.empty(t.mean.shape[0]), np.zeros(t.mean.shape[0])
     for i in range(waiting.shape[0]):
         q = waiting[i]
-        documents, worst = 0, 0
+        documents, worst, n = 0, 0, 0
         for j in range(m):
-            exact[j] = path_score(t, leaves[i, j], Q[q], mean, context, known, stamps, i + 1.0)
-            documents += t.size[leaves[i, j]]
-            if scores[i, j] < scores[i, worst]:
-                worst = j
+            leaf = leaves[i, j]
+            if leaf == NONE:
+                continue  # fewer scored above −∞ than there is room for: some scored NaN
+            leaves[i, n], scores[i, n] = leaf, scores[i, j]
+            exact[n] = path_score(t, leaf, Q[q], mean, context, known, stamps, i + 1.0)
+            documents += t.size[leaf]
+            if scores[i, n] < scores[i, worst]:
+                worst = n
+            n += 1
         # Everything left out scored at most as the worst candidate did. The two scales differ by a constant of
         # the query, which that candidate shows; it and they may each be off by the error.
         bound = exact[worst] + 2.0 * error[i]
-        fill(t, leaves[i], exact, EVERYTHING, documents_out[q], scores_out[q])
-        sure[i] = documents >= k and scores_out[q, k - 1] > bound
+        fill(t, leaves[i, :n], exact[:n], EVERYTHING, documents_out[q], scores_out[q])
+        sure[i] = n == m and documents >= k and scores_out[q, k - 1] > bound

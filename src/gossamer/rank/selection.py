@@ -47,8 +47,12 @@ def fill(
     while filled < k and at < leaves.shape[0]:
         first = filled
         score = scores[at]
-        # Leaves of the same score are taken together, so that their documents can be put in order.
-        while at < leaves.shape[0] and scores[at] == score:
+        # Leaves of the same score are taken together, so that their documents can be put in order. The first is taken
+        # whatever its score is: NaN equals nothing, not even itself, and the loop would never end.
+        end = at + 1
+        while end < leaves.shape[0] and scores[end] == score:
+            end += 1
+        while at < end:
             document = t.first_document[leaves[at]]
             while document != NONE:
                 if allowed.shape[0] == 0 or allowed[document]:

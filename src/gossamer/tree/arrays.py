@@ -139,21 +139,19 @@ def with_room(t: TreeArrays, documents: int, inners: int | None = None) -> TreeA
     return t._replace(**grown) if grown else t
 
 
-def with_all_of_meta(t: TreeArrays) -> TreeArrays:
-    """`t` as it was saved before some of the numbers in `meta` were kept: those are 0."""
-    missing = Meta.SIZE - len(t.meta)
-    return t if missing <= 0 else t._replace(meta=np.concatenate([t.meta, np.zeros(missing, np.int64)]))
-
-
-def used(t: TreeArrays) -> dict[str, npt.NDArray[Any]]:
-    """The part of each array that is in use, by name: what is worth saving."""
-    meta = t.meta
-    rows = {
+def rows_in_use(meta: Longs) -> dict[str, int]:
+    """How many rows of each array are in use, by name; arrays that are not named are in use as a whole."""
+    return {
         **dict.fromkeys(NODE_FIELDS, int(meta[Meta.SLOTS])),
         **dict.fromkeys(LEAF_FIELDS, int(meta[Meta.LEAF_ROWS])),
         **dict.fromkeys(INNER_FIELDS, int(meta[Meta.INNER_ROWS])),
         **dict.fromkeys(DOCUMENT_FIELDS, int(meta[Meta.NEXT_DOCUMENT])),
     }
+
+
+def used(t: TreeArrays) -> dict[str, npt.NDArray[Any]]:
+    """The part of each array that is in use, by name: what is worth saving."""
+    rows = rows_in_use(t.meta)
     return {name: array[: rows.get(name, len(array))] for name, array in t._asdict().items()}
 
 

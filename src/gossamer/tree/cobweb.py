@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.bundle import Bundle, read_bundle, write_bundle
+from gossamer.bundle import CURE, Bundle, read_bundle, write_bundle
 from gossamer.checks import as_vectors, positive
 from gossamer.errors import CorruptError, DimensionError, InvariantError, ParameterError, UnknownIdError
 from gossamer.interrupts import uninterrupted
@@ -27,7 +27,6 @@ from gossamer.tree.arrays import (
     TreeArrays,
     empty_arrays,
     used,
-    with_all_of_meta,
     with_room,
 )
 from gossamer.tree.grow import insert_rows
@@ -36,6 +35,7 @@ from gossamer.tree.refine import Neighbours, in_tree_order, put_together, total_
 from gossamer.tree.shrink import remove_documents
 from gossamer.tree.structure import rehash
 from gossamer.tree.unite import ALL
+from gossamer.tree.validation import as_tree
 
 _CHUNK = 4096
 """Rows for one call into compiled code: between two of them the caller hears of progress and can interrupt."""
@@ -366,10 +366,13 @@ class CobwebTree:
     @classmethod
     def from_bundle(cls, bundle: Bundle) -> CobwebTree:
         """The tree that `to_bundle` described."""
-        tree = cls(dim=bundle.params["dim"], acuity=bundle.params["acuity"])
+        dim, acuity = bundle.whole("dim", 1, cls.MAX_DIM), bundle.number("acuity", 0.0, 1e60)
         try:
-            tree._t = with_all_of_meta(TreeArrays(**bundle.arrays))
-            inspect.check_links(tree._t)
-        except (TypeError, IndexError, InvariantError) as error:
-            raise CorruptError(f"the saved tree is not usable: {error}") from error
+            arrays = as_tree(bundle.arrays, dim)
+        except InvariantError as error:
+            raise CorruptError(f"the saved tree cannot be used, because {error}: {CURE}") from error
+        if arrays.limits[Limit.ACUITY] != acuity or arrays.meta[Meta.DOCUMENTS] != bundle.whole("documents"):
+            raise CorruptError(f"the settings of the saved tree are those of another one: {CURE}")
+        tree = cls(dim, acuity)
+        tree._t = arrays
         return tree

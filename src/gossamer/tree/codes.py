@@ -25,6 +25,8 @@ _QUERY_LENGTH: Final = 32_000.0
 """The length of a query in whole numbers: each fits in 16 bits, and the dot product with a code, at most this times
 127·√D, in 32."""
 
+_LONGEST_QUERY: Final = 1e30
+"""Real ones are shorter (`checks.LARGEST`); beyond, the scale would be 0 and its inverse infinite."""
 
 _BEYOND: Final = 140.0
 """Steps. A tenth more than codes have: what is cut off is then more than what rounding takes."""
@@ -196,10 +198,12 @@ def encode_query(x: Floats, codes: Codes, out: Shorts) -> tuple[float, float]:
     for d in range(dim):
         delta = np.float64(x[d]) - codes.centre[d]
         norm += delta * delta
-    scale = _QUERY_LENGTH / max(1e-30, math.sqrt(norm))
+    scale = _QUERY_LENGTH / min(_LONGEST_QUERY, max(1e-30, math.sqrt(norm)))
     narrow = np.float32(scale)
     for d in range(dim):
-        out[d] = np.int16(np.rint((x[d] - codes.centre[d]) * narrow))
+        # A number that 16 bits cannot hold, as of a query with NaN, would be converted to anything.
+        whole = np.rint((x[d] - codes.centre[d]) * narrow)
+        out[d] = np.int16(min(np.float32(_QUERY_LENGTH), max(np.float32(-_QUERY_LENGTH), whole)))
     return 2.0 * codes.step[0] / scale, norm
 
 

@@ -198,7 +198,18 @@ def _two_best(
         elif cost < cost2 - tie or (cost <= cost2 + tie and child < b2):
             b2, cost2 = child, cost
         child = t.next_sibling[child]
+    if b2 == NONE:  # costs of NaN, which nothing is below: take the first two, or the first other
+        b1, b2, h1 = _first_two(t, node, b1, h1)
     return s, b1, h1, b2
+
+
+@subkernel
+def _first_two(t: TreeArrays, node: int, best: int, h: float) -> tuple[int, int, float]:
+    """A best child and another where costs do not tell: the best, if there is one, or else the first; and its h."""
+    first = t.first_child[node]
+    if best == NONE:
+        return first, t.next_sibling[first], 0.0
+    return best, first if first != best else t.next_sibling[first], h
 
 
 @subkernel

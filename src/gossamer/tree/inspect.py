@@ -1,23 +1,19 @@
 """Questions about a whole tree: its depth, the documents below a node, and whether it is consistent.
 
-`check` takes everything afresh from the leaves, in NumPy, level by level: it shares no code with the
-kernels whose work it checks, except the order in which it walks.
+`check` looks at everything that loading a tree looks at (see `validation`), and then takes all moments afresh from the
+leaves, in NumPy, level by level: it shares no code with the kernels whose work it checks, except the order in which it
+walks.
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from gossamer.errors import InvariantError
-from gossamer.tree.arrays import NONE, Doubles, Ints, Limit, Meta, TreeArrays
+from gossamer.tree.arrays import NONE, Doubles, Ints, Limit, Meta, TreeArrays, used
 from gossamer.tree.structure import parents_first
-
-TOLERANCE: Final = 1e-8
-"""How far a kept number may be from the one taken afresh, relative to the range of the data (means), its square
-(variances) or one nat a dimension (entropies)."""
+from gossamer.tree.validation import TOLERANCE, check_arrays
 
 
 def depth(t: TreeArrays) -> int:
@@ -58,49 +54,9 @@ def documents_below(t: TreeArrays, node: int) -> npt.NDArray[np.int64]:
 
 def check(t: TreeArrays) -> None:
     """Raise `InvariantError` naming the first thing that does not hold."""
-    check_links(t)
+    check_arrays(TreeArrays(**used(t)), t.vectors.shape[1])
     if t.meta[Meta.ROOT] != NONE:
         _check_statistics(t)
-
-
-def check_links(t: TreeArrays) -> None:
-    """Every node hangs where its parent says, and every document is in exactly one leaf."""
-    meta = t.meta
-    root = int(meta[Meta.ROOT])
-    _hold((root == NONE) == (meta[Meta.DOCUMENTS] == 0), "an empty tree has no root, another one has")
-    if root == NONE:
-        _hold(meta[Meta.NODES] == 0, "an empty tree has no nodes")
-        return
-    slots = int(meta[Meta.SLOTS])
-    for name in ("parent", "first_child", "next_sibling", "prev_sibling"):
-        links = getattr(t, name)[:slots]
-        _hold(bool(((links >= NONE) & (links < slots)).all()), f"every {name} is a node")
-    _hold(int(t.size[:slots].astype(bool).sum()) == meta[Meta.NODES], "the nodes alive are as many as counted")
-    order = parents_first(t, root)
-    _hold(len(order) == meta[Meta.NODES], "every node hangs below the root")
-    _hold(len(np.unique(order)) == len(order), "no node hangs twice")
-    _hold(t.parent[root] == NONE, "the root has no parent")
-    below = order[1:]
-    parents = t.parent[below]
-    _hold(bool((parents >= 0).all()), "every node but the root has a parent")
-    _hold(
-        np.array_equal(np.bincount(parents, minlength=slots)[order], t.n_children[order]),
-        "n_children counts the children",
-    )
-    _hold(bool((t.n_children[order] != 1).all()), "no internal node has one child")
-    totals = np.bincount(parents, weights=t.size[below], minlength=slots)[order]
-    inner = t.n_children[order] > 0
-    _hold(np.array_equal(totals[inner], t.size[order][inner]), "counts add up")
-
-    leaves = order[~inner]
-    _hold(len(leaves) == meta[Meta.LEAVES], "the leaves alive are as many as counted")
-    documents = np.flatnonzero(t.leaf[: meta[Meta.NEXT_DOCUMENT]] != NONE)
-    _hold(len(documents) == meta[Meta.DOCUMENTS], "the documents alive are as many as counted")
-    held = np.bincount(t.leaf[documents], minlength=slots)
-    _hold(np.array_equal(held[leaves], t.size[leaves]), "every document is counted by its leaf")
-    _hold(np.array_equal(documents_below(t, root), documents), "every document is in exactly one leaf")
-    vectors = t.vectors[t.row[leaves]]
-    _hold(len(np.unique(vectors, axis=0)) == len(leaves), "equal vectors share a leaf")
 
 
 def _check_statistics(t: TreeArrays) -> None:
@@ -111,7 +67,6 @@ def _check_statistics(t: TreeArrays) -> None:
     entropy = np.zeros(len(t.size))
     for nodes in reversed(levels(t)):
         inner = nodes[t.n_children[nodes] > 0]
-        _hold(bool((t.h[np.setdiff1d(nodes, inner)] == 0.0).all()), "a leaf's h is 0")
         for node in inner:
             row, n = t.row[node], t.size[node]
             mean, m2 = _moments(t, int(node))
@@ -147,8 +102,3 @@ def _near(kept: Doubles | float, fresh: Doubles | float, tolerance: float, what:
     off = float(np.abs(np.asarray(kept) - fresh).max())
     if not off <= tolerance:
         raise InvariantError(f"{what} is off by {off:.3g} (allowed: {tolerance:.3g})")
-
-
-def _hold(condition: bool | np.bool_, what: str) -> None:
-    if not condition:
-        raise InvariantError(f"the tree is broken: {what}, but not here")

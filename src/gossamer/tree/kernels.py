@@ -29,12 +29,13 @@ CANCELLED: Final = 1e-4
 def log_range(limits: Doubles) -> float:
     """Upper bound of log(σ²/a) in any dimension of any node.
 
-    No variance exceeds a quarter of the squared range of the data, so log(1 + (highest − lowest)²/4a).
+    No variance exceeds a quarter of the squared range of the data, so log(1 + (highest − lowest)²/4a). Finite for
+    any limits.
     """
     width = limits[Limit.HIGHEST] - limits[Limit.LOWEST]
     if not width > 0.0:
         return 0.0
-    return math.log1p(0.25 * width * width / limits[Limit.ACUITY])
+    return min(LARGEST_LOG, math.log1p(0.25 * width * width / limits[Limit.ACUITY]))
 
 
 @subkernel

@@ -92,7 +92,7 @@ def thin(codes: Codes, rows: Ints, distances: Floats, most: int, out: Ints) -> i
     for i in range(rows.shape[0]):
         if kept == most:
             break
-        near = distances[i] != np.inf
+        near = distances[i] != np.inf and rows[i] != NONE
         for j in range(kept):
             if code_distance(codes, rows[i], out[j]) < distances[i]:
                 near = False
@@ -120,7 +120,8 @@ def _length(links: Links, distance: float) -> int:
     """The length to keep of a link, by the squared distance that it spans."""
     if distance == np.inf:  # there is nothing at its end any more
         return LONGEST
-    return min(LONGEST, int(math.sqrt(max(0.0, distance)) / links.unit[0]))
+    # Limited before it is made whole: what is too large for an integer, or NaN, would become anything.
+    return int(min(np.float64(LONGEST), math.sqrt(max(0.0, distance)) / links.unit[0]))
 
 
 @kernel

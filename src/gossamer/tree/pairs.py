@@ -158,7 +158,7 @@ def _smallest_first(numbers: Longs, least: int, most: int, desk: Longs) -> tuple
     """Move the smallest to the front, at least and at most so many; returns how many, and the largest of them.
 
     Quickselect (Hoare 1961) that stops early, and without branches on numbers: nobody can foresee which way they go.
-    There must be a few more between `least` and `most`, and no two the same.
+    There must be a few more between `least` and `most`. Where many are the same, any of them stay.
     """
     front, count = 0, numbers.shape[0]
     while True:
@@ -172,6 +172,8 @@ def _smallest_first(numbers: Longs, least: int, most: int, desk: Longs) -> tuple
         copy(desk[0, :n], numbers[front : front + n])
         copy(desk[1, : count - n], numbers[front + n : front + count])
         if front + n > most:
+            if n == count:  # so many are the same that the middle of three is the largest
+                return most, pivot
             count = n
         elif front + n < least:
             front += n

@@ -100,7 +100,8 @@ def _places_in_tree(t: TreeArrays) -> Longs:
 
 def leaves_of(t: TreeArrays) -> Ints:
     """All leaves, in the order of their rows."""
-    return t.owner[: t.meta[Meta.LEAF_ROWS]][np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])]
+    owners = t.owner[: t.meta[Meta.LEAF_ROWS]]
+    return owners[t.size[owners] > 0]
 
 
 def _loosened(t: TreeArrays, more: int) -> TreeArrays:

@@ -194,7 +194,7 @@ def _unite_near(
         if other == NONE:
             continue
         mark, n = mark + 1, 0
-        if into[other] == other and sizes[other] == met[one]:
+        if into[other] == other and not sizes[other] > met[one]:  # sizes never fall
             _pool(points, sizes, one, other)
             into[other], left[other] = one, False
             pairs[made, 0], pairs[made, 1] = names[one], names[other]
@@ -230,6 +230,7 @@ def _look_at(points: Floats, sizes: Doubles, mine: int, some: Ints, added: Float
     kept = 0
     for other in some:
         cost = _apart(points[mine], points[other]) * (sizes[mine] * sizes[other] / (sizes[mine] + sizes[other]))
+        cost = min(np.inf, cost)  # of NaN, infinity: it comes last, but it comes
         if kept == out.shape[0]:
             if cost >= added[kept - 1]:
                 continue
@@ -297,7 +298,7 @@ def _added_by_pairs(size: Doubles, mean: Doubles) -> Doubles:
     Of coordinates as whole numbers, so large that products still add up exactly: then they add up to the same in any
     order, and the tree does not depend on how many threads multiply.
     """
-    away = mean - mean.mean(axis=0)
+    away = np.nan_to_num(mean - mean.mean(axis=0))  # of NaN none would be the nearest, and no chain would end
     bits = (_EXACT_BITS - mean.shape[1].bit_length()) // 2
     whole = np.rint(away * (2.0**bits / max(float(np.abs(away).max()), 1e-300)))
     products = whole @ whole.T

@@ -1,0 +1,412 @@
+"""Kernels end for any input: with NaN, infinity, denormals and giants in vectors and queries, none crashes or hangs.
+
+Input is checked before kernels see it, but a projection may overflow, and a loop without the GIL that never ends takes
+the whole process with it. What kernels answer to such input does not matter; that they answer does, and that a tree
+that took such vectors in still has the shape of a tree. Run as a program, this is the child that does it.
+"""
+
+from __future__ import annotations
+
+import ast
+import faulthandler
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import gossamer
+from gossamer.explain.matching import matching
+from gossamer.explain.paths import evidence
+from gossamer.projection import project
+from gossamer.rank import frontier, walk
+from gossamer.rank.best_first import best_first
+from gossamer.rank.linking import choose_among, choose_links, put_links
+from gossamer.rank.listed import rank_listed
+from gossamer.rank.path_sum import PathSum
+from gossamer.rank.selection import EVERYTHING, nothing
+from gossamer.tree import validation
+from gossamer.tree.arrays import NONE, Floats, Longs, Meta, TreeArrays, used, with_room
+from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.codes import Codes, choose_grid, empty_codes, encode_all, encode_new, encode_rows, with_rows
+from gossamer.tree.links import OWN, _measure, drop_leaves, empty_links, links_for, new_desk
+from gossamer.tree.pairs import _laid_out, _meet, nearest_of_all, nearest_of_some
+from gossamer.tree.refine import _add_loose, _hash_rows, _loosened, put_together, total_utility
+from gossamer.tree.shrink import remove_documents
+from gossamer.tree.structure import leaf_rows, parents_first, rehash
+from gossamer.tree.unite import NEIGHBOURS, Nearest, united
+
+DIM, ROWS = 8, 120
+SECONDS = 20
+"""A case that takes longer hangs; all of them together take about one."""
+
+HUGE = np.float32(3e38)
+
+
+def _strewn(value: float) -> Callable[[np.random.Generator], Floats]:
+    """Rows with the value in one place of every third."""
+
+    def make(rng: np.random.Generator) -> Floats:
+        X = rng.normal(size=(ROWS, DIM)).astype(np.float32)
+        X[np.arange(0, ROWS, 3), rng.integers(0, DIM, ROWS // 3)] = value
+        return X
+
+    return make
+
+
+def _everything(rng: np.random.Generator) -> Floats:
+    values = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-42, 1e17, -3e38, 3e38, 1.0, -1.0]
+    X: Floats = rng.choice(values, size=(ROWS, DIM)).astype(np.float32)
+    X[5:9] = X[4]
+    return X
+
+
+POISONS: dict[str, Callable[[np.random.Generator], Floats]] = {
+    "nothing": lambda rng: rng.normal(size=(ROWS, DIM)).astype(np.float32),
+    "NaN": _strewn(np.nan),
+    "infinity": _strewn(np.inf),
+    "minus infinity": _strewn(-np.inf),
+    "denormals": lambda rng: (rng.normal(size=(ROWS, DIM)) * 1e-42).astype(np.float32),
+    "zeros": lambda rng: np.zeros((ROWS, DIM), np.float32),
+    "the largest allowed": lambda rng: (rng.choice([-1e17, 1e17], size=(ROWS, DIM))).astype(np.float32),
+    "the largest there are": lambda rng: rng.choice([-HUGE, HUGE], size=(ROWS, DIM)).astype(np.float32),
+    "one giant": _strewn(3e38),
+    "duplicates": lambda rng: np.repeat(rng.normal(size=(3, DIM)), ROWS // 3, axis=0).astype(np.float32),
+    "everything": _everything,
+    "only NaN": lambda rng: np.full((ROWS, DIM), np.nan, np.float32),
+}
+
+
+class World(NamedTuple):
+    """A tree, what guides searches of it, and vectors that are asked for or put in."""
+
+    t: TreeArrays
+    guides: walk.Guides
+    X: Floats
+
+    @property
+    def codes(self) -> Codes:
+        return self.guides.codes
+
+    @property
+    def root(self) -> int:
+        return int(self.t.meta[Meta.ROOT])
+
+    @property
+    def documents(self) -> Longs:
+        return np.flatnonzero(self.t.leaf[: self.t.meta[Meta.NEXT_DOCUMENT]] != NONE)
+
+
+def _grown(X: Floats) -> CobwebTree:
+    """A tree of vectors that nobody has checked."""
+    tree = CobwebTree(X.shape[1], acuity=0.5)
+    tree._insert_chunk(X)
+    _check_shape(tree.arrays)
+    return tree
+
+
+def _check_shape(t: TreeArrays) -> None:
+    """Whatever is in the vectors, the tree is one."""
+    t = TreeArrays(**used(t))
+    is_leaf = validation._check_slots(t)
+    validation._check_family(t, is_leaf)
+    validation._check_documents(t, is_leaf)
+    validation._check_free_lists(t, is_leaf)
+    validation._check_buckets(t, is_leaf)
+
+
+def _guides(t: TreeArrays) -> walk.Guides:
+    codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
+    encode_all(t, codes)
+    links = links_for(empty_links(codes), len(t.vectors))
+    rows = leaf_rows(t)
+    places, near = nearest_of_all(codes.leaf[rows, :DIM], 20)
+    near *= np.float32(codes.step[0] ** 2)
+    chosen = np.empty((len(rows), OWN), np.int32)
+    choose_among(codes, rows[places], near, chosen)
+    put_links(links, codes, rows, chosen, new_desk())
+    return walk.Guides(codes, links, frontier.choose_frontier(t, codes))
+
+
+def _copied(t: TreeArrays) -> TreeArrays:
+    return t._replace(**{name: array.copy() for name, array in t._asdict().items()})
+
+
+def _own_codes(w: World) -> Codes:
+    return w.codes._replace(**{name: array.copy() for name, array in w.codes._asdict().items()})
+
+
+# -- one function a kernel -----------------------------------------------------------------------------
+
+
+def _insert(w: World) -> None:
+    _grown(np.concatenate([w.X, w.X[::-1]]))
+    _grown(np.concatenate([np.random.default_rng(1).normal(size=(40, DIM)).astype(np.float32), w.X]))
+
+
+def _remove(w: World) -> None:
+    t, documents = _copied(w.t), np.random.default_rng(2).permutation(w.documents)
+    remove_documents(t, documents[::2])
+    _check_shape(t)
+    remove_documents(t, documents[1::2])
+    _check_shape(t)
+
+
+def _put_together(w: World) -> None:
+    t = with_room(_copied(w.t), len(w.X) + 64, 0)
+    for flat in (False, True):
+        new, _ = put_together(
+            t, w.X, np.ones(DIM), flat=flat, keep=4, looking_in_tree=False, hear=lambda share: None
+        )  # fmt: skip
+        _check_shape(new)
+
+
+def _unite(w: World) -> None:
+    """As they are, not yet in steps; the last are compared each with each, so there are many."""
+    X = np.tile(w.X, (3, 1))
+    rng = np.random.default_rng(3)
+    near = rng.integers(0, len(X), (len(X), NEIGHBOURS)).astype(np.int32)
+    pairs = united(X, np.ones(len(X), np.int64), Nearest(near, np.zeros(near.shape, np.float32)))
+    assert len(np.unique(pairs)) == pairs.size, "each is united once"
+
+
+def _add_to_leaves(w: World) -> None:
+    _add_loose(_loosened(with_room(w.t, len(w.X) + 64), len(w.X)), w.X)
+
+
+def _hash(w: World) -> None:
+    _hash_rows(w.X, np.empty(len(w.X), np.int64))
+
+
+def _encode(w: World) -> None:
+    encode_rows(w.X, np.empty(w.X.shape, np.int8))
+
+
+def _encode_again(w: World) -> None:
+    codes = _own_codes(w)
+    codes.seen[:] = -1
+    encode_all(w.t, codes)
+    codes.leaf_norm[:] = np.inf
+    codes.seen[:] = -1
+    encode_new(w.t, codes, w.t.leaf[w.documents])
+
+
+def _drop(w: World) -> None:
+    codes, links = _own_codes(w), w.guides.links
+    links = links._replace(to=links.to.copy(), length=links.length.copy(), degree=links.degree.copy())
+    rows = leaf_rows(w.t)[::3]
+    codes.leaf_norm[rows] = np.inf
+    drop_leaves(links, codes, rows, new_desk())
+    _measure(links, codes, new_desk())
+
+
+def _pair(w: World) -> None:
+    codes = np.empty(w.X.shape, np.int8)
+    encode_rows(w.X, codes)
+    nearest_of_all(codes, 5)
+    nearest_of_some(codes, codes[:20])
+    unsigned, abreast, norms, raised = _laid_out(codes, 512)
+    notes, noted = np.zeros((len(norms), 140), np.int64), np.zeros(len(norms), np.int64)
+    norms[: len(w.X)] = raised[: len(w.X)] = w.X[:, 0]
+    farthest = np.full(len(norms), np.inf, np.float32)
+    with np.errstate(all="ignore"):
+        _meet(unsigned, abreast, norms, raised, np.zeros(1, np.int32), 0, 5, notes, noted, farthest)
+
+
+def _project(w: World) -> None:
+    for matrix in (w.X[:DIM], np.eye(DIM, 5, dtype=np.float32)):
+        for sphere in (False, True):
+            project(w.X, w.X[0], matrix, sphere)
+            project(w.X, np.zeros(DIM, np.float32), matrix, sphere)
+
+
+def _cut(w: World) -> None:
+    frontier.choose_frontier(w.t, w.codes)
+    for x in w.X[:20]:
+        assert frontier._door(w.t, w.root, x.astype(np.float64)) >= 0
+
+
+def _walk(w: World) -> None:
+    width = 64
+    flags = np.ones(len(w.t.vectors), np.uint8), np.ones(len(w.t.leaf), np.uint8)
+    no_links = w.guides._replace(links=empty_links(w.codes))
+    for guides in (w.guides, no_links):
+        for slack, most in ((np.inf, 1 << 30), (1.1, 50), (1.0, 1)):
+            for context in (0.0, 0.5):
+                for allowed in ((EVERYTHING, EVERYTHING), flags):
+                    scratch = walk.new_scratch(len(w.t.vectors), len(w.t.mean), width, w.codes.leaf.shape[1])
+                    found = nothing(len(w.X), 5)
+                    walk.search_rows(
+                        w.t, guides, w.X, 5, slack, most, width, 40, context, *allowed, scratch,
+                        found.documents, found.scores, found.visited,
+                    )  # fmt: skip
+
+
+def _link(w: World) -> None:
+    rows = leaf_rows(w.t)
+    scratch = walk.new_scratch(len(w.t.vectors), len(w.t.mean), 128, w.codes.leaf.shape[1])
+    chosen = np.empty((len(rows), OWN), np.int32)
+    choose_links(w.t, w.guides, rows, 128, EVERYTHING, scratch, chosen)
+    links = links_for(empty_links(w.codes), len(w.t.vectors))
+    put_links(links, w.codes, rows, chosen, new_desk())
+
+
+def _choose(w: World) -> None:
+    rows = leaf_rows(w.t)
+    found = np.random.default_rng(4).choice(rows, (len(rows), 30)).astype(np.int32)
+    chosen = np.empty((len(rows), OWN), np.int32)
+    for x in w.X[:5]:
+        choose_among(w.codes, found, np.resize(x, found.shape), chosen)
+
+
+def _list(w: World) -> None:
+    for mean, context in ((False, 0.0), (True, 0.0), (False, 1.0)):
+        rank_listed(w.t, w.X, w.documents, 5, mean=mean, context=context)
+
+
+def _add_paths(w: World) -> None:
+    ranker = PathSum()
+    for aggregate, context in (("sum", 0.0), ("mean", 0.0), ("sum", 1.0)):
+        ranker.search(w.t, w.X, 5, aggregate, context)  # type: ignore[arg-type]
+        for Q in (w.X, w.X[:2]):  # what such queries are kept from: the first step in float32
+            ranker._refresh(w.t)
+            ranker._search_some(w.t, Q, 5, aggregate, context, nothing(len(Q), 5))  # type: ignore[arg-type]
+
+
+def _explain(w: World) -> None:
+    nodes = parents_first(w.t, w.root).tolist()
+    for x in w.X[:10]:
+        evidence(w.t, x, nodes)
+        matching(w.t, x, 5)
+
+
+def _count(w: World) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        after = rng.integers(-1, 50, 50).astype(np.int32)
+        assert validation.count_reached(rng.integers(-1, 50, 9), after) <= 51
+
+
+def _validate(w: World) -> None:
+    t = TreeArrays(**used(w.t))
+    validation._measure_leaves(t, np.empty(len(t.vectors)), np.empty(len(t.vectors), np.int64))
+    nodes = np.flatnonzero(t.n_children > 0)
+    validation._measure_inners(t, nodes, *(np.empty(len(nodes)) for _ in range(5)))
+
+
+CASES: dict[str, Callable[[World], object]] = {
+    "explain/matching._fill": _explain,
+    "explain/paths._measure": _explain,
+    "projection._project": _project,
+    "rank/best_first._search": lambda w: (best_first(w.t, w.X, 5), best_first(w.t, w.X, 200, 3)),
+    "rank/frontier._cut": _cut,
+    "rank/frontier._door": _cut,
+    "rank/linking.choose_among": _choose,
+    "rank/linking.choose_links": _link,
+    "rank/linking.put_links": _link,
+    "rank/listed._score": _list,
+    "rank/path_sum._add_down": _add_paths,
+    "rank/path_sum._dots": _add_paths,
+    "rank/path_sum._score_again": _add_paths,
+    "rank/path_sum._select": _add_paths,
+    "rank/path_sum._weigh": _add_paths,
+    "rank/walk.search_rows": _walk,
+    "tree/codes.encode_all": _encode_again,
+    "tree/codes.encode_new": _encode_again,
+    "tree/codes.encode_rows": _encode,
+    "tree/grow.insert_rows": _insert,
+    "tree/links._measure": _drop,
+    "tree/links.drop_leaves": _drop,
+    "tree/pairs._choose": _pair,
+    "tree/pairs._meet": _pair,
+    "tree/refine._add_loose": _add_to_leaves,
+    "tree/refine._hash_rows": _hash,
+    "tree/refine.total_utility": lambda w: total_utility(w.t),
+    "tree/shrink.remove_documents": _remove,
+    "tree/structure.leaf_rows": lambda w: leaf_rows(w.t),
+    "tree/structure.parents_first": lambda w: parents_first(w.t, w.root),
+    "tree/structure.rehash": lambda w: rehash(_copied(w.t)),
+    "tree/unite._unite_near": _unite,
+    "tree/unite.parts_first": _put_together,
+    "tree/unite.plant": _put_together,
+    "tree/validation._measure_inners": _validate,
+    "tree/validation._measure_leaves": _validate,
+    "tree/validation.count_reached": _count,
+}
+
+
+# -- the tests -----------------------------------------------------------------------------------------
+
+
+def test_every_kernel_is_fed() -> None:
+    here = Path(gossamer.__file__).parent
+    kernels = {
+        f"{path.relative_to(here).with_suffix('').as_posix()}.{node.name}"
+        for path in here.rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+        for mark in node.decorator_list
+        if isinstance(mark, ast.Name) and mark.id in ("kernel", "ordered_kernel")
+    }
+    assert kernels == set(CASES), "a new kernel needs a case here"
+
+
+def test_kernels_end_for_any_input() -> None:
+    child = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=600, check=False)
+    ended = child.stdout.splitlines()[-1:] == ["done"]
+    assert child.returncode == 0, f"{child.stdout[-300:]}\n{child.stderr[-3000:]}"
+    assert ended
+
+
+def test_a_query_without_scores_gets_an_answer() -> None:
+    """The documents of leaves whose scores are NaN were sought for ever."""
+    child = subprocess.run([sys.executable, __file__, "queries"], capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr[-3000:]
+
+
+# -- the child -----------------------------------------------------------------------------------------
+
+
+def world(make: Callable[[np.random.Generator], Floats], X: npt.NDArray[np.float32]) -> World:
+    """A tree of what `make` makes, a third of it sound, and vectors X to ask for."""
+    rng = np.random.default_rng(0)
+    content = make(rng)
+    content[::3] = rng.normal(size=content[::3].shape)
+    tree = _grown(content)
+    return World(tree.arrays, _guides(tree.arrays), np.ascontiguousarray(X))
+
+
+def main() -> None:
+    np.seterr(all="ignore")
+    rng = np.random.default_rng(1)
+    sound = POISONS["nothing"]
+    for name, make in POISONS.items():  # the first is sound, and compiles everything
+        faulthandler.dump_traceback_later(SECONDS if name != "nothing" else 500, exit=True)
+        print(f"{name}: growing", flush=True)
+        worlds = {"vectors": world(sound, make(rng)), "tree": world(make, sound(rng)), "both": world(make, make(rng))}
+        for where, some in worlds.items():
+            for case in dict.fromkeys(CASES.values()):
+                if name != "nothing":
+                    faulthandler.dump_traceback_later(SECONDS, exit=True)
+                kernels = [kernel for kernel, function in CASES.items() if function is case]
+                print(f"{name} in {where}: {', '.join(kernels)}", flush=True)
+                case(some)
+    print("done", flush=True)
+
+
+def unanswerable() -> None:
+    """Guided searches for queries of which every score is NaN."""
+    np.seterr(all="ignore")
+    sound = world(POISONS["nothing"], POISONS["nothing"](np.random.default_rng(1)))
+    faulthandler.dump_traceback_later(500, exit=True)
+    _walk(sound)  # compiles
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
+    for value in (np.nan, np.inf, 3e38):
+        _walk(sound._replace(X=np.full((5, DIM), value, np.float32)))
+
+
+if __name__ == "__main__":
+    unanswerable() if sys.argv[1:] == ["queries"] else main()

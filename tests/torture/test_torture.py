@@ -1,0 +1,31 @@
+"""Each attack a few times; by hand they run a thousand times, see the package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent.parent
+ATTACKS = {"power": 20, "interrupts": 60, "faults": 4, "flips": 40, "crafted": 60}
+"""How often each is tried here. Kills have tests of their own, in `durability`."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="forks, preloads a library, and reads /proc")
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_nothing_is_lost_or_wrong(attack: str) -> None:
+    """A process of its own: it forks, is interrupted, or has a library preloaded."""
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "torture", attack, str(ATTACKS[attack]), "--seed", "1"],
+        env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, f"{ran.stdout[-6000:]}\n{ran.stderr[-3000:]}"
+    if "no compiler" in ran.stdout:
+        pytest.skip("there is no C compiler here")
+    assert "0 wrong" in ran.stdout
