@@ -265,7 +265,8 @@ class Index:
         vector for each text, which is then neither encoded nor split. `encoded` is what `encode` made of these texts
         ahead. `progress(done, total)` counts encoded texts.
         """
-        batch = check_batch(texts, ids, metadata, vectors)
+        with enough_memory("for so many documents"):
+            batch = check_batch(texts, ids, metadata, vectors)
         with self._writer():
             if not batch.texts:
                 return []

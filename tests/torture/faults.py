@@ -16,6 +16,7 @@ import random
 import shutil
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -30,8 +31,8 @@ KINDS: Final = {
     "truncate": (5, errno.EIO), "unlink": (6, errno.EACCES), "read": (7, errno.EIO), "allocate": (8, errno.ENOMEM),
 }  # fmt: skip
 
-_SMALLEST: Final = 2048
-"""Bytes of an allocation that can fail: what the interpreter needs to raise and handle an error is smaller."""
+_SMALLEST: Final = 131_072
+"""Bytes of an allocation that can fail. Smaller ones are also made inside NumPy, which crashes without its buffers."""
 
 OPERATIONS: Final = (
     "add", "replace", "delete", "refit", "snapshot", "grow", "close", "open", "read", "backup", "create",
@@ -56,13 +57,13 @@ class Faults:
 class Victim:
     """An index whose content is known, and one operation on it after the other."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, documents: int) -> None:
         self.path = path
         self.rng = random.Random(0)
         self.known: dict[str, str] = {}
         self.count = 0
         self.index = Index.create(path, encode)
-        self.add(900)
+        self.add(documents)
 
     def add(self, count: int) -> None:
         fresh = self.fresh(count)
@@ -140,7 +141,8 @@ def torment(folder: Path, operations: Iterable[str], kinds: Iterable[str], most:
             for sticky in (False, True):
                 place = folder / f"{name}-{kind}-{int(sticky)}"
                 place.mkdir()
-                _torment_one(faults, outcome, Victim(place / "a.gsm"), name, kind, sticky, most)
+                victim = Victim(place / "a.gsm", 3000 if kind == "allocate" else 900)  # arrays that are large enough
+                _torment_one(faults, outcome, victim, name, kind, sticky, most)
                 shutil.rmtree(place)
     return outcome
 
@@ -164,7 +166,8 @@ def _torment_one(
             break
         outcome.note("refused" if error else "went on")
         if error is not None and not isinstance(error, GossamerError):
-            outcome.wrong.append(f"{what} {nth}: {error!r} is not typed")
+            trace = "".join(traceback.format_tb(error.__traceback__)[-3:])
+            outcome.wrong.append(f"{what} {nth}: {error!r} is not typed: {trace}")
         try:
             wrong = victim.settle(expected, succeeded=error is None) or (victim.reopen() if nth % 5 == 1 else None)
         except BaseException as second:
@@ -196,14 +199,19 @@ def attack(
     """Run `torment` with at most `count` faults for each operation and kind of call."""
     preload = library(folder)
     if preload is None:
-        return Outcome(ended=__import__("collections").Counter({"no compiler": 1}))
-    work = [sys.executable, "-m", "torture.faults", str(folder), str(count), ",".join(operations), ",".join(kinds)]
+        outcome = Outcome()
+        outcome.note("no compiler")
+        return outcome
+    what = [str(folder), str(count), ",".join(operations), ",".join(kinds)]
+    work = [sys.executable, "-X", "faulthandler", "-m", "torture.faults", *what]
     tests = str(Path(__file__).parent.parent)
     path = os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "LD_PRELOAD": str(preload), "PYTHONPATH": path}
+    # Its threads end the process where they get no memory.
+    environment = {**os.environ, "LD_PRELOAD": str(preload), "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
     ran = subprocess.run(work, env=environment, capture_output=True, text=True, check=False)
     if ran.returncode:
-        return Outcome(wrong=[f"the process ended with {ran.returncode}: {ran.stderr[-2000:]}"])
+        end = ran.stderr[-6000:]
+        return Outcome(wrong=[f"the process ended with {ran.returncode}: {end}"])
     told = json.loads(ran.stdout.splitlines()[-1])
     outcome = Outcome(tried=told["tried"], wrong=told["wrong"])
     outcome.ended.update(told["ended"])
@@ -212,13 +220,15 @@ def attack(
 
 def main() -> None:
     folder, count, operations, kinds = sys.argv[1:]
-    with Index(encode) as warm:  # compile, before anything fails
-        for start in range(0, 3000, 500):
-            warm.add([sentence(random.Random(at)) for at in range(start, start + 500)])
-        warm.delete(warm.ids()[:30])
-        warm.search("moon")
-        warm.refit()
-        warm.check()
+    for documents in (900, 3000):  # compile, before anything fails
+        place = Path(folder, f"warm-{documents}")
+        place.mkdir()
+        victim = Victim(place / "a.gsm", documents)
+        for name in OPERATIONS:
+            operation, expected = victim.prepared(name)
+            operation()
+            victim.settle(expected, succeeded=True)
+        victim.index.close()
     outcome = torment(Path(folder), operations.split(","), kinds.split(","), int(count))
     print(json.dumps({"tried": outcome.tried, "ended": dict(outcome.ended), "wrong": outcome.wrong}))
 

@@ -50,15 +50,18 @@ class Layout:
 
     def snapshots(self) -> list[int]:
         """The snapshots there are, newest first."""
-        try:
-            found = [_SNAPSHOT.fullmatch(name) for name in os.listdir(self.folder)]
-        except OSError as error:
-            raise DiskError(f"{self.folder} could not be read: {error.strerror or error}") from error
+        found = map(_SNAPSHOT.fullmatch, self._names())
         return sorted((int(match[1]) for match in found if match), reverse=True)
 
     def drafts(self) -> list[Path]:
         """What a crash left of snapshots that were being written."""
-        return sorted(self.folder.glob(".snapshot-*"))
+        return sorted(self.folder / name for name in self._names() if name.startswith(".snapshot-"))
+
+    def _names(self) -> list[str]:
+        try:
+            return os.listdir(self.folder)
+        except OSError as error:
+            raise DiskError(f"{self.folder} could not be read: {error.strerror or error}") from error
 
     def bytes(self) -> int:
         """What all of it takes."""

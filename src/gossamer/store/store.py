@@ -164,7 +164,7 @@ class Store:
 
     def _put_log_away(self) -> None:
         """Copy SQLite's log into the database, with the checksums of what was copied, and empty it."""
-        with suppress(GossamerError):  # whatever is left in the log is durable there
+        with suppress(GossamerError, MemoryError):  # whatever is left in the log is durable there
             self._checkpoint()
             self.database.checkpoint(truncate=True)
 
@@ -240,7 +240,7 @@ class Store:
         if frames - self._checkpointed >= _CHECKPOINT_AFTER:
             try:
                 self._checkpoint()
-            except GossamerError as error:
+            except (GossamerError, MemoryError) as error:
                 _log.warning("the log of %s could not be copied into it, and is kept: %s", self.where, error)
 
     def _checkpoint(self) -> None:
@@ -344,7 +344,7 @@ class Store:
         """Go on after a failure to derive the tree; one to read the truth goes through, and so does Ctrl-C."""
         try:
             yield
-        except (CorruptError, DiskError):
+        except (DiskError, sqlite3.Error):
             raise
         except Exception as error:
             self._failure = error
@@ -396,7 +396,8 @@ class Store:
     def _forget(self, seq: int) -> None:
         with uninterrupted():
             try:
-                settings = log.forget(self.database.begin(), seq, self.settings)
+                with translated(self.where):
+                    settings = log.forget(self.database.begin(), seq, self.settings)
                 self.database.commit()
                 self.settings = settings
             finally:
