@@ -221,7 +221,8 @@ class Store:
         if getattr(error.__cause__, "sqlite_errorname", "") == "SQLITE_FULL":
             return  # it was not written as a whole
         try:
-            schema.write_settings(self.database.begin(), self.settings)
+            with translated(self.where):
+                schema.write_settings(self.database.begin(), self.settings)
             self.database.commit()
         except GossamerError as second:
             self.database.rollback()
