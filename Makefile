@@ -2,13 +2,18 @@
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTHON ?= python3
-STAMP  := $(VENV)/.installed
+LOCK   ?= requirements/lock.txt
+STAMP  := $(VENV)/.installed-$(if $(LOCK),locked,newest)
+PIP    := -m pip install --quiet
 
-.PHONY: help install demo test lint bench clean
+.PHONY: help install demo test lint bench clean lock install-lowest test-lowest test-newest sbom audit
 help:
 	@echo "make demo    install, then show the main job end to end"
 	@echo "make test    lint, types, import contract, doctests and the whole suite"
 	@echo "make lint    ruff, mypy and the import contract alone"
+	@echo "make test-lowest, make test-newest   a short part of the suite with the oldest and the newest dependencies"
+	@echo "make lock    choose the versions in requirements/lock.txt anew; make install LOCK= does without them"
+	@echo "make sbom    what is installed at run time, as CycloneDX JSON; make audit looks for known vulnerabilities"
 	@echo "make bench   the benchmarks (needs vectors: see benchmarks/README.md)"
 	@echo "make clean   remove the virtual environment and caches"
 
@@ -16,10 +21,11 @@ help:
 $(BIN)/python:
 	@PYTHON="$(PYTHON)" sh scripts/venv "$(VENV)"
 
-$(STAMP): pyproject.toml $(BIN)/python
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[onnx,parquet,bench,eval,serve]" --group dev
-	@touch $@
+$(STAMP): pyproject.toml $(LOCK) $(BIN)/python
+	$(BIN)/python $(PIP) --upgrade $(LOCK:%=--constraint %) pip
+	$(BIN)/python $(PIP) $(if $(LOCK),--constraint $(LOCK),--upgrade --upgrade-strategy eager) \
+	    --editable ".[onnx,parquet,bench,eval,serve]" --group dev
+	@rm -f $(VENV)/.installed-* && touch $@
 
 install: $(STAMP)
 
@@ -35,9 +41,55 @@ lint: $(STAMP)
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
+# The short part: what touches every dependency of the core and of the extras onnx, parquet, serve and client. Each
+# environment has a kernel cache of its own, since Numba throws away what another version of it has cached.
+# Most of the time goes into compiling, once, which is where an old Numba would fail. Slow tests of threads and processes
+# are left out.
+RUNTIME := --editable ".[onnx,parquet,serve,client]"
+SHORT := -m pytest -n auto --dist loadfile -k "not (beside or pipe or completion or tls or read_only)" \
+    tests/test_vectors.py tests/server/test_serve.py tests/test_store.py tests/cli/test_app.py \
+    tests/encoders/test_onnx.py tests/readers/test_parquet.py
+
+# numpy 1.26.0, scipy 1.11.1 and numba 0.60 have wheels in common for Python 3.11 alone.
+.venv-lowest/.installed: pyproject.toml requirements/lowest.txt
+	rm -rf .venv-lowest
+	@PYTHON=python3.11 sh scripts/venv .venv-lowest
+	.venv-lowest/bin/python $(PIP) --upgrade pip
+	.venv-lowest/bin/python $(PIP) --only-binary :all: --no-compile --constraint requirements/lowest.txt $(RUNTIME) --group test
+	@touch $@
+
+install-lowest: .venv-lowest/.installed
+
+test-lowest: .venv-lowest/.installed
+	NUMBA_CACHE_DIR="$(CURDIR)/.venv-lowest/kernels" .venv-lowest/bin/python $(SHORT)
+
+test-newest:
+	@PYTHON="$(PYTHON)" sh scripts/venv .venv-newest
+	.venv-newest/bin/python $(PIP) --upgrade pip
+	.venv-newest/bin/python $(PIP) --prefer-binary --no-compile --upgrade --upgrade-strategy eager $(RUNTIME) --group test
+	NUMBA_CACHE_DIR="$(CURDIR)/.venv-newest/kernels" .venv-newest/bin/python $(SHORT)
+
+lock:
+	$(PYTHON) scripts/lock
+
+.venv-audit/.installed: pyproject.toml $(STAMP)
+	@PYTHON="$(PYTHON)" sh scripts/venv .venv-audit
+	$(BIN)/python -m pip --python .venv-audit/bin/python install --quiet --group audit
+	@touch $@
+
+sbom: .venv-audit/.installed
+	$(BIN)/python -m venv --clear --without-pip .venv-runtime
+	$(BIN)/python -m pip --python .venv-runtime/bin/python install --quiet --no-compile --constraint requirements/lock.txt \
+	    ".[onnx,parquet,serve,client]"
+	.venv-audit/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o sbom.json .venv-runtime
+
+# --strict: a package of which nothing could be learnt is a failure, not a pass.
+audit: .venv-audit/.installed
+	.venv-audit/bin/pip-audit --strict --disable-pip --no-deps --requirement requirements/lock.txt
+
 bench: $(STAMP)
 	$(BIN)/python benchmarks/engine.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-audit .venv-runtime sbom.json .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,14 +1,20 @@
-"""The package as a whole: what it exports, and what importing it costs."""
+"""The package as a whole: what it exports, what importing it costs, and which versions it is tested with."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 import gossamer
 
+ROOT = Path(__file__).parent.parent
 HEAVY = ("numba", "sklearn", "scipy", "torch", "onnxruntime", "transformers", "numpy", "typer", "rich", "httpx")
 
 
@@ -55,3 +61,37 @@ def test_public_names() -> None:
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Faiss'"):
         _ = gossamer.Faiss
+
+
+def requirements(*extras: str) -> list[Requirement]:
+    """What pyproject.toml states for the core and for `extras`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lists = [project["dependencies"], *(project["optional-dependencies"][extra] for extra in extras)]
+    return [Requirement(line) for lines in lists for line in lines]
+
+
+def pins(file: str) -> dict[str, Version]:
+    """Name → version of a file in requirements/, whose lines are `name==version`, with a marker at most."""
+    pinned = {}
+    for line in (ROOT / "requirements" / file).read_text().splitlines():
+        if not line.startswith("#"):
+            match = re.fullmatch(r"([a-z0-9-]+)==([0-9][\w.]*)(; python_version >= \"3\.\d+\")?", line)
+            assert match, f"{file}: {line}"
+            pinned[match[1]] = Version(match[2])
+    return pinned
+
+
+def test_the_lower_bounds_are_those_that_are_tested() -> None:
+    stated = {}
+    for requirement in requirements("onnx", "serve", "parquet", "client"):
+        (bound,) = requirement.specifier
+        assert bound.operator == ">=", requirement
+        stated[requirement.name] = Version(bound.version)
+    assert pins("lowest.txt") == stated
+
+
+def test_the_lock_has_a_version_of_every_requirement() -> None:
+    locked = pins("lock.txt")
+    for requirement in requirements("onnx", "parquet", "bench", "eval", "serve"):
+        assert locked[requirement.name] in requirement.specifier
+    assert not [name for name in locked if name.startswith(("torch", "nvidia", "cuda"))]

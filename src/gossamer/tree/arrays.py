@@ -8,7 +8,6 @@ through `next_sibling`, and are used again last in, first out.
 from __future__ import annotations
 
 import math
-from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,36 +22,41 @@ NONE: Final = -1
 """No node, no document."""
 
 
-class Meta(IntEnum):
+# Tuples of numbers, since before Numba 0.68 a kernel could not index an array with a member of an IntEnum.
+class _Meta(NamedTuple):
     """Where each number of `TreeArrays.meta` stands."""
 
-    ROOT = 0
-    SLOTS = 1  # node slots ever made; the next new node gets this number
-    LEAF_ROWS = 2  # rows of `vectors` ever made
-    INNER_ROWS = 3  # rows of `mean` and `m2` ever made
-    FREE_LEAF = 4  # first of the freed leaf slots
-    FREE_INNER = 5  # first of the freed internal slots
-    NODES = 6  # nodes alive
-    LEAVES = 7  # leaves alive
-    DOCUMENTS = 8  # documents alive
-    NEXT_DOCUMENT = 9  # the number the next document gets; never used again
-    CHANGES = 10  # counts every insertion and removal, and once what a tree put together anew took in
-    INSERTED = 11  # operators applied so far: into the best child,
-    CREATED = 12  # a new child,
-    MERGED = 13  # two children merged,
-    SPLIT = 14  # a child split,
-    FRINGE = 15  # a leaf turned into a node over two leaves,
-    JOINED = 16  # an exact duplicate joined its leaf
-    SIZE = 17
+    ROOT: int = 0
+    SLOTS: int = 1  # node slots ever made; the next new node gets this number
+    LEAF_ROWS: int = 2  # rows of `vectors` ever made
+    INNER_ROWS: int = 3  # rows of `mean` and `m2` ever made
+    FREE_LEAF: int = 4  # first of the freed leaf slots
+    FREE_INNER: int = 5  # first of the freed internal slots
+    NODES: int = 6  # nodes alive
+    LEAVES: int = 7  # leaves alive
+    DOCUMENTS: int = 8  # documents alive
+    NEXT_DOCUMENT: int = 9  # the number the next document gets; never used again
+    CHANGES: int = 10  # counts every insertion and removal, and once what a tree put together anew took in
+    INSERTED: int = 11  # operators applied so far: into the best child,
+    CREATED: int = 12  # a new child,
+    MERGED: int = 13  # two children merged,
+    SPLIT: int = 14  # a child split,
+    FRINGE: int = 15  # a leaf turned into a node over two leaves,
+    JOINED: int = 16  # an exact duplicate joined its leaf
+    SIZE: int = 17
 
 
-class Limit(IntEnum):
+class _Limit(NamedTuple):
     """Where each number of `TreeArrays.limits` stands."""
 
-    ACUITY = 0
-    LOWEST = 1  # smallest coordinate ever seen
-    HIGHEST = 2  # largest coordinate ever seen
-    SIZE = 3
+    ACUITY: int = 0
+    LOWEST: int = 1  # smallest coordinate ever seen
+    HIGHEST: int = 2  # largest coordinate ever seen
+    SIZE: int = 3
+
+
+Meta: Final = _Meta()
+Limit: Final = _Limit()
 
 
 class TreeArrays(NamedTuple):
