@@ -92,12 +92,15 @@ def _check_shapes(t: TreeArrays, dim: int) -> None:
     meta = t.meta
     most = int(np.iinfo(np.int32).max)  # links are numbers of 32 bits
     for field in (*_COUNTED, Meta.NEXT_DOCUMENT):
-        _hold(0 <= meta[field] < most, f"{field.name} is {meta[field]}")
+        _hold(0 <= meta[field] < most, f"{Meta._fields[field]} is {meta[field]}")
     for field in Meta:
         if field >= Meta.CHANGES and field != Meta.SIZE:
-            _hold(0 <= meta[field] < 2**62, f"{field.name} is {meta[field]}")
+            _hold(0 <= meta[field] < 2**62, f"{Meta._fields[field]} is {meta[field]}")
     for field in (Meta.ROOT, Meta.FREE_LEAF, Meta.FREE_INNER):
-        _hold(NONE <= meta[field] < meta[Meta.SLOTS], f"{field.name} is {meta[field]} of {meta[Meta.SLOTS]} slots")
+        _hold(
+            NONE <= meta[field] < meta[Meta.SLOTS],
+            f"{Meta._fields[field]} is {meta[field]} of {meta[Meta.SLOTS]} slots",
+        )
     _hold(meta[Meta.SLOTS] == meta[Meta.LEAF_ROWS] + meta[Meta.INNER_ROWS], "a slot has no row, or a row no slot")
     for name, rows in rows_in_use(meta).items():
         _hold(len(getattr(t, name)) == rows, f"{name} has {len(getattr(t, name))} rows, not {rows}")
@@ -197,12 +200,12 @@ def _check_free_lists(t: TreeArrays, is_leaf: _Flags) -> None:
     for field, kind in ((Meta.FREE_LEAF, is_leaf), (Meta.FREE_INNER, ~is_leaf)):
         free = (t.size == 0) & kind
         after = t.next_sibling[free]
-        _hold(_within(after, NONE, len(t.size)), f"the list {field.name} leads out of range")
+        _hold(_within(after, NONE, len(t.size)), f"the list {Meta._fields[field]} leads out of range")
         first = t.meta[field : field + 1]
         following = np.concatenate([first[first != NONE], after[after != NONE]])
-        _hold(bool(free[following].all()), f"the list {field.name} leads to a slot of another kind, or in use")
+        _hold(bool(free[following].all()), f"the list {Meta._fields[field]} leads to a slot of another kind, or in use")
         reached = count_reached(first, t.next_sibling)
-        _hold(reached == int(free.sum()), f"the list {field.name} leaves free slots out, or leads in a circle")
+        _hold(reached == int(free.sum()), f"the list {Meta._fields[field]} leaves free slots out, or leads in a circle")
 
 
 def _check_buckets(t: TreeArrays, is_leaf: _Flags) -> None:
