@@ -34,7 +34,7 @@ from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.codes import Codes, choose_grid, empty_codes, encode_all, encode_new, encode_rows, with_rows
 from gossamer.tree.links import OWN, _measure, drop_leaves, empty_links, links_for, new_desk
 from gossamer.tree.pairs import _laid_out, _meet, nearest_of_all, nearest_of_some
-from gossamer.tree.refine import _add_loose, _hash_rows, _loosened, put_together, total_utility
+from gossamer.tree.refine import _add_loose, _loosened, hash_rows, put_together, total_utility
 from gossamer.tree.shrink import remove_documents
 from gossamer.tree.structure import leaf_rows, parents_first, rehash
 from gossamer.tree.unite import NEIGHBOURS, Nearest, united
@@ -178,7 +178,7 @@ def _add_to_leaves(w: World) -> None:
 
 
 def _hash(w: World) -> None:
-    _hash_rows(w.X, np.empty(len(w.X), np.int64))
+    hash_rows(w.X, np.empty(len(w.X), np.int64))
 
 
 def _encode(w: World) -> None:
@@ -323,7 +323,7 @@ CASES: dict[str, Callable[[World], object]] = {
     "tree/pairs._choose": _pair,
     "tree/pairs._meet": _pair,
     "tree/refine._add_loose": _add_to_leaves,
-    "tree/refine._hash_rows": _hash,
+    "tree/refine.hash_rows": _hash,
     "tree/refine.total_utility": lambda w: total_utility(w.t),
     "tree/shrink.remove_documents": _remove,
     "tree/structure.leaf_rows": lambda w: leaf_rows(w.t),

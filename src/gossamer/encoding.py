@@ -128,11 +128,8 @@ def _check_dim(settings: Settings, encoder: Encoder) -> None:
     """A function says nothing about itself, so it is tried on one word."""
     if settings.dim is None or not settings.encoder.startswith("callable:"):
         return
-    try:
-        dim = encoder.dim
-    except StateError:
-        dim = encode(encoder, ["dimension"], settings, "document").shape[1]
-    if dim != settings.dim:
+    dim = encoder_dim(encoder)
+    if dim not in (None, settings.dim):
         raise _other_dim(settings, encoder, dim)
 
 
@@ -155,7 +152,7 @@ def _mismatch(settings: Settings, encoder: Encoder) -> EncoderMismatchError:
     )
 
 
-def _other_dim(settings: Settings, encoder: Encoder, dim: int) -> EncoderMismatchError:
+def _other_dim(settings: Settings, encoder: Encoder, dim: int | None) -> EncoderMismatchError:
     return EncoderMismatchError(
         f"the index was built with vectors of {settings.dim} dimensions (encoder {settings.encoder!r}), and "
         f"{encoder.name!r} gives {dim}: open it with the encoder it was built with, or build a new index"

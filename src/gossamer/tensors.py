@@ -83,4 +83,7 @@ def _check(name: str, entry: Any) -> tuple[int, int]:
 def _view(buffer: bytearray | bytes, start: int, entry: Any) -> npt.NDArray[Any]:
     dtype, count = np.dtype(_NAMES[entry["dtype"]]), math.prod(entry["shape"])
     view = np.frombuffer(buffer, dtype, count, start + entry["data_offsets"][0]) if count else np.zeros(0, dtype)
-    return view.reshape(entry["shape"])
+    try:
+        return view.reshape(entry["shape"])
+    except ValueError as error:  # nothing, in dimensions that no array can have
+        raise TensorError(f"no array has the shape {str(entry['shape'])[:100]}") from error

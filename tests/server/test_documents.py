@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bag import encode
-from gossamer import Client
+from gossamer import Client, Index
 from gossamer.errors import DuplicateIdError, InputError, UnknownIdError
 from gossamer.server.limits import Limits
 from server.running import Running, problem, running, small_index
@@ -71,6 +71,16 @@ def test_vectors_of_one_s_own(own: Running) -> None:
     mixed = [{"id": "a", "text": "a", "vector": [0.0] * 32}, {"id": "b", "text": "b"}]
     found = problem(own.http.post("/v1/documents", json={"documents": mixed}), 422)
     assert found["detail"].startswith("1 of 2 documents have a field 'vector'")
+
+
+def test_vectors_of_another_length_than_the_encoder_s_are_refused() -> None:
+    """In an empty index they were committed: 422, and then 500 for ever."""
+    with Index(encode) as empty, running({"main": empty}) as found:
+        bad = found.http.post("/v1/documents", json={"text": "sun", "vector": [1.0, 2.0, 3.0]})
+        assert bad.status_code == 422
+        assert "dimensions" in bad.json()["detail"]
+        assert found.http.post("/v1/documents", json={"text": "moon", "id": "a"}).status_code == 200
+        assert found.http.post("/v1/search", json={"query": "moon"}).json()["hits"][0]["id"] == "a"
 
 
 def test_metadata_come_back_as_they_were(own: Running) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent.parent
-ATTACKS = {"power": 20, "interrupts": 60, "faults": 4, "flips": 40, "crafted": 60}
+ATTACKS = {"power": 20, "interrupts": 60, "faults": 2, "flips": 40, "crafted": 60}
 """How often each is tried here. Kills have tests of their own, in `durability`."""
 
 

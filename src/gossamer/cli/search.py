@@ -213,7 +213,6 @@ def _converse(ix: Index, question: Question, screen: Screen) -> None:
     """Queries until there are no more. One that goes wrong is told about, and the next one asked for."""
     for query in _queries(_prompt(screen)):
         try:
-            ix.refresh()
             _answer(ix, query, question, screen)
         except GossamerError as error:
             complain(error)

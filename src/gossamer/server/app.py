@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Response
@@ -45,14 +45,12 @@ def create_app(
     keys: KeyRing | None = None,
     limits: Limits | None = None,
     origins: Sequence[str] = (),
-    refresh: float = 5.0,
     files: Sequence[page.File] | None = None,
 ) -> FastAPI:
     """The service over `catalog`, which it closes at its end.
 
     keys      who may do what; without, everyone may do everything, which is for this machine alone
     origins   pages from elsewhere that may use it, as in "https://example.org"
-    refresh   seconds after which an index served for reading looks for what others have written
     files     the explorer page; without, the package's own
     """
     limits = limits or Limits()
@@ -68,7 +66,7 @@ def create_app(
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        lifespan=_lifespan(service, refresh),
+        lifespan=_lifespan(service),
     )
     app.state.service = service
     _add_routes(app, public)
@@ -114,31 +112,15 @@ async def _named(name: Annotated[str, Path(description="The name of an index, se
     """Declares the name that `TheIndex` looks up."""
 
 
-def _lifespan(service: Service, refresh: float) -> Any:
+def _lifespan(service: Service) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        looking = asyncio.create_task(_keep_fresh(service, refresh))
         try:
             yield
         finally:
             service.workers.draining = True
-            looking.cancel()
-            with suppress(asyncio.CancelledError):
-                await looking
             # Not in this thread: what still runs may want to tell the loop that it is done.
             await asyncio.to_thread(service.workers.close)
             await asyncio.to_thread(service.catalog.close)
 
     return lifespan
-
-
-async def _keep_fresh(service: Service, seconds: float) -> None:
-    """Let indexes that are served for reading see what another process writes."""
-    while True:
-        await asyncio.sleep(seconds)
-        for served in service.catalog:
-            if not served.writable:
-                try:
-                    await asyncio.wrap_future(served.writer.submit(served.index.refresh, waiting=1))
-                except GossamerError as error:
-                    _log.error("refresh failed", extra={"fields": {"index": served.name}}, exc_info=error)

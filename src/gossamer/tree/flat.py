@@ -1,10 +1,12 @@
-"""A tree without concepts: all leaves below one root. It is made by plain NumPy, where a real tree cannot be."""
+"""A tree without concepts: all leaves below one root. It is made by little more than NumPy, where no other can be."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from gossamer.tree.arrays import NONE, RESERVE, Floats, Limit, Meta, TreeArrays, empty_arrays, with_room
+from gossamer.tree.refine import hash_rows
+from gossamer.tree.structure import rehash
 
 
 def flat_arrays(X: Floats, acuity: float) -> TreeArrays:
@@ -19,7 +21,8 @@ def flat_arrays(X: Floats, acuity: float) -> TreeArrays:
     nodes = np.arange(leaves, dtype=np.int32)
     t.vectors[:leaves] = X[first]
     t.norm[:leaves] = np.einsum("ij,ij->i", X[first], X[first], dtype=np.float64)
-    t.owner[:leaves], t.row[:leaves], t.key[:leaves], t.chain[:leaves] = nodes, nodes, 0, NONE
+    t.owner[:leaves], t.row[:leaves] = nodes, nodes
+    hash_rows(t.vectors[:leaves], t.key[:leaves])
     t.size[:leaves] = np.bincount(leaf_of, minlength=leaves)
     for name in ("parent", "first_child", "next_sibling", "prev_sibling"):
         getattr(t, name)[:leaves] = NONE
@@ -31,7 +34,9 @@ def flat_arrays(X: Floats, acuity: float) -> TreeArrays:
     t.limits[[Limit.LOWEST, Limit.HIGHEST]] = X.min(), X.max()
     if leaves > 1:
         _add_root(t, nodes, acuity)
-    return t._replace(bucket=np.full(1 << (2 * leaves - 1).bit_length(), NONE, np.int32))
+    t = t._replace(bucket=np.empty(1 << (leaves - 1).bit_length(), np.int32))
+    rehash(t)
+    return t
 
 
 def _hang_documents(t: TreeArrays, leaf_of: np.ndarray[tuple[int], np.dtype[np.int32]], leaves: int) -> None:

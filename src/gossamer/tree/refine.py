@@ -156,7 +156,7 @@ def _by_content(t: TreeArrays, leaves: Ints) -> Ints:
 def content_order(X: Floats) -> Longs:
     """The rows of X in an order that depends on what they hold, but looks random."""
     keys = np.empty(len(X), np.int64)
-    _hash_rows(X, keys)
+    hash_rows(X, keys)
     return _content_order(keys, lambda some: X[some])
 
 
@@ -174,7 +174,8 @@ def _content_order(keys: Longs, vectors: Callable[[Longs], Floats]) -> Longs:
 
 
 @kernel
-def _hash_rows(X: Floats, out: Longs) -> None:
+def hash_rows(X: Floats, out: Longs) -> None:
+    """Write the hash of every row."""
     for i in range(X.shape[0]):
         out[i] = content_hash(X[i])
 
