@@ -4,6 +4,7 @@ BIN    := $(VENV)/bin
 PYTHON ?= python3
 LOCK   ?= requirements/lock.txt
 STAMP  := $(VENV)/.installed-$(if $(LOCK),locked,newest)
+DEMO   := $(VENV)/.demo-$(if $(LOCK),locked,newest)
 PIP    := -m pip install --quiet
 
 .PHONY: help install demo test lint bench clean lock install-lowest test-lowest test-newest sbom audit
@@ -21,15 +22,24 @@ help:
 $(BIN)/python:
 	@PYTHON="$(PYTHON)" sh scripts/venv "$(VENV)"
 
-$(STAMP): pyproject.toml $(LOCK) $(BIN)/python
-	$(BIN)/python $(PIP) --upgrade $(LOCK:%=--constraint %) pip
-	$(BIN)/python $(PIP) $(if $(LOCK),--constraint $(LOCK),--upgrade --upgrade-strategy eager) \
-	    --editable ".[onnx,parquet,bench,eval,serve]" --group dev
+# From wheels alone: a machine without a compiler can run the demo and the tests.
+INSTALL = $(BIN)/python $(PIP) $(if $(LOCK),--constraint $(LOCK),--upgrade --upgrade-strategy eager)
+WHEELS  := --only-binary :all:
+
+$(DEMO): pyproject.toml $(LOCK) $(BIN)/python
+	$(INSTALL) $(WHEELS) pip
+	$(INSTALL) $(WHEELS) --editable ".[onnx,serve]"
+	@touch $@
+
+$(STAMP): pyproject.toml $(LOCK) $(DEMO)
+	$(INSTALL) $(WHEELS) --editable ".[onnx,parquet,serve,client]" --group dev --group peers
+	@$(INSTALL) hnswlib >$(VENV)/hnswlib.log 2>&1 || \
+	    echo "hnswlib has no wheel and could not be built here: comparisons with it are skipped (see $(VENV)/hnswlib.log)"
 	@rm -f $(VENV)/.installed-* && touch $@
 
 install: $(STAMP)
 
-demo: $(STAMP)
+demo: $(DEMO)
 	$(BIN)/gossamer demo
 
 lint: $(STAMP)

@@ -79,7 +79,8 @@ def soak(seconds: float, folder: Path) -> bool:
     path = folder / "soak.gsm"
     with Index.create(path, encode) as index:
         rng = random.Random(0)
-        index.add([sentence(rng, 8) for _ in range(_DOCUMENTS)], [f"d{at}" for at in range(_DOCUMENTS)])
+        ids = [f"d{at}" for at in range(_DOCUMENTS)]
+        index.add([sentence(rng, 8) for _ in ids], ids, [{"n": at % 9} for at in range(_DOCUMENTS)])
         load = Load(index)
         threads = [threading.Thread(target=load.guarded, args=(load.write,))]
         threads += [threading.Thread(target=load.guarded, args=(load.read, seed)) for seed in range(4)]
@@ -104,14 +105,15 @@ def soak(seconds: float, folder: Path) -> bool:
         reader.kill()
         reader.wait()
         index.check()
+    for error in load.errors:
+        print(f"failed: {error!r}")
+        return False
     quarter = len(taken) // 4
     before, after = max(taken[quarter : 2 * quarter]), max(taken[-quarter:])
     print(
         f"memory {before:.0f} MB in the second quarter, {after:.0f} MB in the last; log at most {longest / 1e6:.1f} MB"
     )
-    for error in load.errors:
-        print(f"failed: {error!r}")
-    return after <= _MOST_GROWTH * before and longest < 64e6 and alive and not load.errors
+    return after <= _MOST_GROWTH * before and longest < 64e6 and alive
 
 
 if __name__ == "__main__":
