@@ -73,7 +73,8 @@ def _settings(db: sqlite3.Connection) -> Settings | None:
 
 def _read_documents(db: sqlite3.Connection, found: Salvage) -> None:
     seen: set[str] = set()
-    for number, row in _each(db, "documents", "document", "document, id, text, metadata, crc", found):
+    unreadable: list[int] = []
+    for number, row in _each(db, "documents", "document", "document, id, text, metadata, crc", unreadable):
         try:
             document = rows.checked_document(row)
             json.loads(document.metadata)
@@ -85,17 +86,29 @@ def _read_documents(db: sqlite3.Connection, found: Salvage) -> None:
             continue
         seen.add(document.id)
         found.documents.append(document)
+    names = _ids(db) if unreadable else {}
+    for number in unreadable:
+        found.lost.append(Lost(names.get(number, f"document number {number}"), "the page it is on cannot be read"))
+
+
+def _ids(db: sqlite3.Connection) -> dict[int, str]:
+    """The ids of documents by their number, from the index over ids, which is apart from the documents."""
+    found: dict[int, str] = {}
+    with suppress(sqlite3.Error):
+        for number, id in db.execute("SELECT document, id FROM documents ORDER BY id"):
+            found[number] = id
+    return found
 
 
 def _read_passages(db: sqlite3.Connection, found: Salvage) -> None:
     vectors: dict[int, Floats] = {}
     dim = None if found.settings is None else found.settings.dim
-    for number, (_, blob, crc) in _each(db, "vectors", "passage", "passage, vector, crc", None):
+    for number, (_, blob, crc) in _each(db, "vectors", "passage", "passage, vector, crc", []):
         if isinstance(blob, bytes) and rows.vector_crc(number, blob) == crc and len(blob) % 4 == 0:
             with suppress(GossamerError):
                 vectors[number] = as_vectors(np.frombuffer(blob, np.float32), dim)[0]
     passages: dict[int, list[tuple[PassageRow, Floats | None]]] = defaultdict(list)
-    for number, row in _each(db, "passages", "passage", "passage, document, start, stop, born, crc, gone", None):
+    for number, row in _each(db, "passages", "passage", "passage, document, start, stop, born, crc, gone", []):
         *place, gone = row
         if gone is None:
             with suppress(GossamerError, TypeError):
@@ -105,7 +118,7 @@ def _read_passages(db: sqlite3.Connection, found: Salvage) -> None:
 
 
 def _each(
-    db: sqlite3.Connection, table: str, key: str, columns: str, found: Salvage | None
+    db: sqlite3.Connection, table: str, key: str, columns: str, unreadable: list[int]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The rows of a table in order; where a page cannot be read, its rows are asked for one by one."""
     last = 0
@@ -120,8 +133,7 @@ def _each(
         try:
             row = db.execute(f"SELECT {columns} FROM {table} WHERE {key} = ?", (number,)).fetchone()
         except sqlite3.Error:
-            if found is not None:
-                found.lost.append(Lost(f"document number {number}", "the page it is on cannot be read"))
+            unreadable.append(number)
             continue
         if row is not None:
             yield number, row
