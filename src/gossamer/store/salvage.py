@@ -95,8 +95,7 @@ def _ids(db: sqlite3.Connection) -> dict[int, str]:
     """The ids of documents by their number, from the index over ids, which is apart from the documents."""
     found: dict[int, str] = {}
     with suppress(sqlite3.Error):
-        for number, id in db.execute("SELECT document, id FROM documents ORDER BY id"):
-            found[number] = id
+        found.update(db.execute("SELECT document, id FROM documents ORDER BY id"))
     return found
 
 
