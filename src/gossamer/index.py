@@ -24,7 +24,7 @@ from typing import Any, Self, overload
 
 import numpy.typing as npt
 
-from gossamer import overview
+from gossamer import deadline, overview
 from gossamer.asking import as_concept, as_weight, check_confidence, check_depth, check_query, lexical_scores, scope_of
 from gossamer.batch import Batch, as_ids, check_batch
 from gossamer.checks import Floats, as_vectors, one_of, positive
@@ -52,7 +52,7 @@ from gossamer.errors import (
 )
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.cuts import nested_cuts
-from gossamer.explain.names import Labeller
+from gossamer.explain.names import Labeller, is_labelling
 from gossamer.explain.novelty import Usual
 from gossamer.explain.ways import outline, path_to, paths_to, top_paths
 from gossamer.filters import compile_where
@@ -194,6 +194,7 @@ class Index:
         self._one_writer = Turn()
         self._broken: BaseException | None = None
         self._closed = False
+        self._labeller = labeller
         self._concepts = Concepts(labeller)
         self._usual: tuple[VectorIndex, Usual] | None = None
         self._vectors = store.load()
@@ -327,12 +328,17 @@ class Index:
             if self._store.writable:
                 return 0
             before, known = self._store.seq, self._store.settings
-            with self._rebuilding():
-                self._vectors = self._store.catch_up(self._vectors)
-                if self._store.settings.fingerprint != known.fingerprint:
-                    with self._store.reading() as db:
-                        self._encoder = reload_encoder(self._store.settings, read_learnt(db), self._encoder)
-            return self._store.seq - before
+            try:
+                with deadline.suspended():  # others wait for it too, and begun again it would take as long again
+                    self._vectors = self._store.catch_up(self._vectors)
+                    if self._store.settings.fingerprint != known.fingerprint:
+                        with self._store.reading() as db:
+                            self._encoder = reload_encoder(self._store.settings, read_learnt(db), self._encoder)
+            except BaseException:  # half of a step may be in the tree: the next call reads it anew
+                self._store.forget_tree()
+                self._vectors = None
+                raise
+            return self._store.seq - max(before, 0)
 
     def settle(self) -> None:
         """Make now what the next search would wait for, where much was added or removed since the last one.
@@ -773,9 +779,12 @@ class Index:
         return self._vectors
 
     def _check_process(self) -> None:
-        """Before any lock is asked for: one that another thread held at the fork is never given back in the child."""
+        """Before any lock is asked for: one that another thread held at the fork is never given back in the child,
+        and one that the caller of a labeller holds is not given back before the labeller returns."""
         if self._process != os.getpid():
             raise forked(self._process)
+        if is_labelling(self._labeller):
+            raise StateError("a labeller cannot use the index whose concepts it names: all it gets is its request")
 
     def _check_usable(self) -> None:
         self._check_process()

@@ -48,7 +48,7 @@ class LockFile:
                 'to look without writing, open the index with mode="r"'
             ) from error
         try:
-            if not _try_lock(handle):
+            if not _try_lock(handle) or not _is_same(handle, self._file):
                 raise LockedError(
                     f"{self._file.parent} is being written by {_told(_read(handle))}: wait until it is closed, "
                     'or open it for reading with mode="r"'
@@ -89,6 +89,14 @@ class LockFile:
             os.pwrite(handle, json.dumps(_myself()).encode(), 0)
         except OSError as error:  # a full disk: the lock holds all the same
             _log.warning("could not write into %s who holds it: %s", self._file, error.strerror)
+
+
+def _is_same(handle: int, file: Path) -> bool:
+    """Whether an open file is still the one of that name: a repair may have put another folder in its place."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(file))
+    except FileNotFoundError:
+        return False
 
 
 def _myself() -> dict[str, str | int]:

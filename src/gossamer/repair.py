@@ -23,14 +23,16 @@ from gossamer.checks import Floats
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.encoding import EncoderSpec, encode, reload_encoder, twin
 from gossamer.errors import CorruptError, DiskError, FormatVersionError, GossamerError, LockedError, NotAnIndexError
-from gossamer.interrupts import uninterrupted
 from gossamer.lockfile import LockFile
 from gossamer.plan import spans_of
 from gossamer.results import LostDocument, Repair
 from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store
-from gossamer.store.database import is_open_here
-from gossamer.store.layout import Layout, sync_folder
-from gossamer.store.salvage import Lost, Salvage, salvage
+from gossamer.store.backup import put_in_place
+from gossamer.store.database import is_open_here, opening
+from gossamer.store.layout import Layout
+from gossamer.store.pages import PageSums
+from gossamer.store.salvage import Lost, Salvage, mend_header, put_frames, salvage
+from gossamer.store.wal import read_wal
 
 _BATCH = 5_000
 """Documents in one operation of the new log."""
@@ -38,11 +40,9 @@ _BATCH = 5_000
 
 def repair(path: str | os.PathLike[str], encoder: EncoderSpec | None, progress: Progress | None) -> Repair:
     """See `Index.repair`."""
-    layout = Layout(Path(path))
+    layout = Layout(Path(path).resolve())
     if not layout.folder.is_dir():
         raise NotAnIndexError(f"there is no index at {layout.folder}")
-    if is_open_here(layout.documents):
-        raise LockedError(f"{layout.folder} is open in this process: close it before it is repaired")
     documents = _documents_if_sound(layout)
     if documents is not None:
         return Repair(str(layout.folder), documents)
@@ -50,7 +50,10 @@ def repair(path: str | os.PathLike[str], encoder: EncoderSpec | None, progress: 
     draft = Layout(layout.folder.with_name(f".{layout.folder.name}.repair-{os.getpid()}"))
     try:
         lock.acquire()
-        found = _salvaged(layout)
+        with opening:  # the files are copied, which must not be while this process has them open
+            if is_open_here(layout.documents):
+                raise LockedError(f"{layout.folder} is open in this process: close it before it is repaired")
+            found = _salvaged(layout)
         saved = _Rebuilt(found, encoder, progress)
         saved.write(draft)
         kept = _exchange(layout, draft)
@@ -97,10 +100,17 @@ def _salvaged(layout: Layout) -> Salvage:
         shutil.copyfile(layout.documents, copy.documents)
         if layout.wal.exists():
             shutil.copyfile(layout.wal, copy.wal)
+        known = PageSums(layout.documents).acknowledged()
         try:
+            mend_header(copy.documents, None if known is None else known.page_size)
+            if read_wal(copy.wal).cut:
+                put_frames(copy.documents, copy.wal)
             found = salvage(copy.documents)
         except sqlite3.Error as error:
             raise CorruptError(f"{layout.documents} cannot be read at all ({error}): restore it from a copy") from error
+    if known is not None and known.seq > found.last_operation and found.documents:
+        what = f"operations {found.last_operation + 1} to {known.seq}"
+        found.lost.append(Lost(what, "they were acknowledged, and are not in SQLite's log any more"))
     if found.settings is None and not found.documents:
         raise CorruptError(f"nothing can be read from {layout.documents}: restore it from a copy")
     return found
@@ -130,6 +140,7 @@ class _Rebuilt:
             for change in self._changes():
                 store.commit(store.prepare(change), change.settings)
                 store.checkpoint_if_due()
+            store.number_from(self._found.last_document)
         finally:
             store.close()
         store = Store.open(draft.folder, "w")
@@ -163,8 +174,7 @@ class _Rebuilt:
         """The passages of a document with their vectors, if all are there."""
         there = self._found.passages.get(document.document, [])
         spans = [(row.start, row.stop) for row, _ in there]
-        whole = [(0, len(document.text))]
-        if any(vector is None for _, vector in there) or spans not in (whole, spans_of(document.text, self._settings)):
+        if any(vector is None for _, vector in there) or not _cover(spans, document.text):
             return None
         return [(row.start, row.stop, vector) for row, vector in there if vector is not None]
 
@@ -215,6 +225,16 @@ class _Rebuilt:
         self.encoded += len(documents)
 
 
+def _cover(spans: list[tuple[int, int]], text: str) -> bool:
+    """Whether passages hold all of a text but the space between them."""
+    at = 0
+    for start, stop in sorted(spans):
+        if not 0 <= start < stop <= len(text) or text[at:start].strip():
+            return False
+        at = max(at, stop)
+    return bool(spans) and not text[at:].strip()
+
+
 def _batches(documents: Iterable[DocumentRow]) -> Iterator[list[DocumentRow]]:
     waiting = iter(documents)
     while batch := list(islice(waiting, _BATCH)):
@@ -226,8 +246,5 @@ def _exchange(layout: Layout, draft: Layout) -> Path:
     number = 1
     while (kept := layout.folder.with_name(f"{layout.folder.name}.damaged-{number}")).exists():
         number += 1
-    with uninterrupted():
-        os.rename(layout.folder, kept)
-        os.rename(draft.folder, layout.folder)
-        sync_folder(layout.folder.absolute().parent)
+    put_in_place(draft, layout, kept)
     return kept

@@ -268,7 +268,8 @@ class VectorIndex:
     def _stage_insertion(self, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None) -> Staged:
         X = self._project(E)
         _warn_if_far_out(self._whitener, E, ids)
-        grown = self._agglomerated(X, progress) if self._should_refine(self._tree.n_documents + len(X)) else None
+        due = self._should_refine(self._tree.n_documents + len(X))
+        grown = self._agglomerated(X, progress) if due else None
         if grown is None:
             with self._lock.writing():
                 self._tree.reserve(len(X))
@@ -279,6 +280,8 @@ class VectorIndex:
             first = self._tree.next_document
             if grown is None:
                 self._tree.insert_reserved(X)
+                if due:  # memory was too small: tried again once it has grown by a tenth
+                    self._refined_for = int(0.55 * self._tree.n_documents)
             else:
                 self._tree.replace_arrays(grown)
                 self._refined_for = self._tree.n_documents
@@ -303,7 +306,7 @@ class VectorIndex:
     def _agglomerated(self, X: Floats, progress: Progress | None) -> TreeArrays | None:
         """The tree with the rows of X, agglomerated anew beside the one in use; None where memory is too small for two.
 
-        The documents then go into the tree that is there, and the next attempt waits until it has grown by a tenth.
+        The documents then go into the tree that is there. Replay, with more memory, may give another tree.
         """
         try:
             with self._lock.writing():
@@ -311,7 +314,6 @@ class VectorIndex:
             return self._tree.grown(X, **self._shape(self._whitener), progress=progress)
         except MemoryError as error:
             size = self._tree.n_documents + len(X)
-            self._refined_for = int(0.55 * size)
             _log.warning(
                 "too little memory to agglomerate %d documents anew: the tree grows on as it is (%s)", size, error
             )

@@ -8,7 +8,9 @@ most telling. So a few documents more or less rename next to nothing, and cost n
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 from weakref import ReferenceType, ref
@@ -175,7 +177,8 @@ def _unlike(found: list[tuple[str, float]], above: Sequence[Name]) -> list[tuple
 def _asked(labeller: Labeller, request: LabelRequest) -> str:
     """The user's label; ours where there is none."""
     try:
-        answer = labeller(request)
+        with _labelling(labeller):
+            answer = labeller(request)
     except Exception as error:
         _log.warning("the labeller failed for concept %d, its terms are its label: %r", request.id, error)
         return request.suggestion
@@ -190,6 +193,23 @@ def _is_below(t: TreeArrays, document: int, node: int) -> bool:
     while at not in (node, NONE):
         at = int(t.parent[at])
     return at == node
+
+
+_inside = threading.local()
+
+
+@contextmanager
+def _labelling(labeller: Labeller) -> Iterator[None]:
+    try:
+        _inside.labeller = labeller
+        yield
+    finally:
+        _inside.labeller = None
+
+
+def is_labelling(labeller: Labeller | None) -> bool:
+    """Whether this thread is inside a user's labeller, with locks held that would wait for it."""
+    return labeller is not None and getattr(_inside, "labeller", None) is labeller
 
 
 def _batches(nodes: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -7,9 +7,11 @@ import shutil
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
 
 from gossamer.bundle import MANIFEST
 from gossamer.errors import DiskError, GossamerError, NotAnIndexError
+from gossamer.interrupts import uninterrupted
 from gossamer.lockfile import LockFile
 from gossamer.store import log, schema
 from gossamer.store.database import Database, translated
@@ -25,34 +27,37 @@ def back_up(database: Database, source: Layout | None, target: Layout) -> int:
     The database is copied as one state of it. Snapshots that an earlier copy has already are not copied again; one that
     the writer removes meanwhile is done without.
     """
-    known = _identity(target)
+    target = Layout(target.folder.resolve())
+    if source is not None and source.folder.resolve() == target.folder:
+        raise NotAnIndexError(f"{target.folder} is the index itself: choose another path for its copy")
+    known = _earlier(target)
     lock = LockFile(target.lock)
-    draft = Layout(target.folder.with_name(f".{target.folder.name}.{os.getpid()}"))
+    draft: Layout | None = None
     try:
         if known is not None:
             lock.acquire()
-        draft.folder.mkdir(parents=True)
+        target.folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Layout(Path(mkdtemp(prefix=f".{target.folder.name}.", dir=target.folder.parent)))
+        draft.folder.chmod(0o755)
         settings, seq = _copy_database(database, draft)
-        if known not in (None, settings.identity):
-            raise NotAnIndexError(
-                f"{target.folder} is another index, not an earlier copy of this one: choose another path"
-            )
+        _check_is_earlier(target, known, settings.identity, seq)
         if source is not None:
             _copy_snapshots(source, target, draft, settings, seq)
         PageSums(draft.documents).rebuild(settings.identity, seq)
-        _put_in_place(draft, target)
+        put_in_place(draft, target)
         return seq
     except OSError as error:
         if isinstance(error, GossamerError):
             raise
         raise DiskError(f"{target.folder} could not be written: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(draft.folder, ignore_errors=True)
+        if draft is not None:
+            shutil.rmtree(draft.folder, ignore_errors=True)
         lock.release()
 
 
-def _identity(target: Layout) -> str | None:
-    """Whose copy is there already; None where there is nothing."""
+def _earlier(target: Layout) -> tuple[str, int] | None:
+    """Of which index a copy is there already, and as of which operation; None where there is nothing."""
     if not target.folder.exists():
         return None
     try:
@@ -65,9 +70,21 @@ def _identity(target: Layout) -> str | None:
     try:
         with database.reading() as db:
             schema.check_version(db, str(target.folder))
-            return schema.read_settings(db).identity
+            return schema.read_settings(db).identity, log.last_seq(db)
     finally:
         database.close()
+
+
+def _check_is_earlier(target: Layout, known: tuple[str, int] | None, identity: str, seq: int) -> None:
+    if known is None:
+        return
+    if known[0] != identity:
+        raise NotAnIndexError(f"{target.folder} is another index, no earlier copy of this one: choose another path")
+    if known[1] > seq:
+        raise NotAnIndexError(
+            f"{target.folder} is newer, as of operation {known[1]}, and this is as of {seq}: choose another path, or "
+            "move it away first if the older one is to take its place"
+        )
 
 
 def _copy_database(database: Database, draft: Layout) -> tuple[Settings, int]:
@@ -112,14 +129,23 @@ def _manifest(snapshot: Path) -> bytes | None:
         return None
 
 
-def _put_in_place(draft: Layout, target: Layout) -> None:
+def put_in_place(draft: Layout, target: Layout, keep: Path | None = None) -> None:
+    """Rename a folder to where another may be, which is removed, or renamed to `keep`."""
     sync_folder(draft.folder)
-    old = target.folder.with_name(f".{target.folder.name}.{os.getpid()}.old")
-    if target.folder.exists():
-        os.rename(target.folder, old)
-    os.rename(draft.folder, target.folder)
-    sync_folder(target.folder.absolute().parent)
-    shutil.rmtree(old, ignore_errors=True)
+    old = keep or Path(f"{draft.folder}.old")
+    with uninterrupted():
+        there = target.folder.exists()
+        if there:
+            os.rename(target.folder, old)
+        try:
+            os.rename(draft.folder, target.folder)
+        except OSError:
+            if there:
+                os.rename(old, target.folder)
+            raise
+        sync_folder(target.folder.parent)
+    if there and keep is None:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _sync(file: Path) -> None:

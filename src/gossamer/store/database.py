@@ -38,6 +38,10 @@ _STEPS: Final = 10_000
 """Of SQLite's machine between two looks at the deadline: about a millisecond, and each look takes the GIL."""
 
 
+opening: Final = RLock()
+"""Held while files of a database are looked at from outside, and while one is opened."""
+
+
 class _Connection(sqlite3.Connection):
     """SQLite's, which can be referred to weakly: one that is lost on Ctrl-C is closed by the garbage collector."""
 
@@ -48,6 +52,7 @@ class Database:
     def __init__(self, file: Path | None, *, writable: bool, create: bool = False) -> None:
         """Open `file`, or a database in memory where there is none."""
         self._file = file
+        self.inode: tuple[int, int] | None = None
         self._process = os.getpid()
         self._writable = writable
         self._reads = "ro"
@@ -56,17 +61,29 @@ class Database:
         self._pool = Lock()
         self._alone = RLock()
         self._closed = False
-        _open.add(self)
-        with translated(self.where):
-            if file is None or writable:
-                self._main = self._connect("rwc" if create else "rw")
-            if file is not None and writable:
-                self._main.execute("PRAGMA journal_mode = WAL")
-                self._main.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
-                self._main.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone does not reach the disk
-                self._main.execute("PRAGMA wal_autocheckpoint = 0")  # see `pages`
-            elif file is not None:
-                self._idle.append(self._first_reader())
+        with opening:
+            _open.add(self)
+        try:
+            with translated(self.where):
+                self._begin(create)
+        except BaseException:
+            self._closed = True
+            for db in set(self._all):
+                db.close()
+            raise
+
+    def _begin(self, create: bool) -> None:
+        if self._file is None or self._writable:
+            self._main = self._connect("rwc" if create else "rw")
+        if self._file is not None and self._file.exists():
+            self.inode = _inode(self._file)
+        if self._file is not None and self._writable:
+            self._main.execute("PRAGMA journal_mode = WAL")
+            self._main.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
+            self._main.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone does not reach the disk
+            self._main.execute("PRAGMA wal_autocheckpoint = 0")  # see `pages`
+        elif self._file is not None:
+            self._idle.append(self._first_reader())
 
     @property
     def where(self) -> str:
@@ -93,6 +110,17 @@ class Database:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 self._idle.append(db)
+
+    def is_of_this_process(self) -> bool:
+        """False in a child that was forked from the process that opened it."""
+        return self._process == os.getpid()
+
+    def is_current(self) -> bool:
+        """Whether the file is still the one that was opened."""
+        try:
+            return self._file is None or self.inode == _inode(self._file)
+        except OSError:
+            return False
 
     def begin(self) -> sqlite3.Connection:
         """Start a change; `commit` or `rollback` ends it. One thread at a time, which the index sees to."""
@@ -197,20 +225,32 @@ def forked(opened_in: int) -> ForkedError:
     )
 
 
+def is_open_here(file: Path) -> bool:
+    """Whether this process has a connection to a database: then it must not be opened otherwise, see `pages`.
+
+    To rely on the answer, hold `opening` until the file is no longer needed.
+    """
+    if not file.exists():
+        return False
+    with opening:
+        mine = [database for database in _open if not database._closed and database._process == os.getpid()]
+    return _inode(file) in (database.inode for database in mine)
+
+
+def _inode(file: Path) -> tuple[int, int]:
+    about = file.stat()
+    return about.st_dev, about.st_ino
+
+
 _open: WeakSet[Database] = WeakSet()
 """The databases of this process."""
-
-
-def is_open_here(file: Path) -> bool:
-    """Whether this process has a connection to a database: then it must not be opened otherwise, see `pages`."""
-    paths = [database._file for database in list(_open) if not database._closed and database._file is not None]
-    return any(path.exists() and file.exists() and path.samefile(file) for path in paths)
 
 
 def _abandon_in_child() -> None:
     """Keep inherited connections from ever being closed, also when the interpreter ends: closing would do harm."""
     import ctypes
 
+    opening._at_fork_reinit()  # type: ignore[attr-defined]  # another thread may have held it at the fork
     for database in list(_open):
         for db in list(database._all):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))

@@ -40,6 +40,13 @@ class Layout:
         """The writer's lock."""
         return self.folder / "writer.lock"
 
+    def has_log(self) -> bool:
+        """Whether SQLite has left a log: a writer is at work, or did not end well."""
+        try:
+            return self.wal.stat().st_size > 0
+        except OSError:
+            return False
+
     def snapshot(self, seq: int) -> Path:
         """The snapshot taken after operation `seq`."""
         return self.folder / f"snapshot-{seq}"

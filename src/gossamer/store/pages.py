@@ -94,8 +94,10 @@ class PageSums:
     def damaged(self, wal: Wal) -> list[int]:
         """The pages of a closed database that are not what their sums are of, and are not in the log either."""
         known = self.acknowledged()
-        if known is None or known.page_size != _page_size(self._database):
+        if known is None:
             return []
+        if known.page_size != _page_size(self._database):
+            return [1]
         try:
             stored = np.fromfile(self.file, "<u4", offset=_HEADER_SIZE)
         except OSError as error:
@@ -104,7 +106,8 @@ class PageSums:
         both = min(len(stored), len(found))
         different = (np.flatnonzero(stored[:both] != found[:both]) + 1).tolist()
         without = range(both + 1, max(len(stored), len(found)) + 1)  # a page without a sum, or a sum without its page
-        return [page for page in [*different, *without] if page not in wal.sums]
+        locks = 2**30 // known.page_size + 1  # the page whose place SQLite's locks are in is never written
+        return [page for page in [*different, *without] if page not in wal.sums and page != locks]
 
     def _write(self, entries: Mapping[int, bytes], *, sync: bool) -> None:
         try:

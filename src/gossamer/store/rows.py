@@ -230,7 +230,9 @@ def vectors_of(db: sqlite3.Connection, passages: Iterable[int]) -> tuple[npt.NDA
 def next_number(db: sqlite3.Connection, table: str) -> int:
     """The number the next row of `table` gets; one that was used is not given out again."""
     row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
-    return int(row[0]) + 1 if row else 1
+    if row is not None and not isinstance(row[0], int):
+        raise CorruptError(f"the numbering of {table} was altered: {CURE}")
+    return row[0] + 1 if row else 1
 
 
 _DOCUMENTS = "SELECT document, id, text, metadata, crc FROM documents"

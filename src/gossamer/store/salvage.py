@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from gossamer.store import rows, schema
 from gossamer.store.learnt import read_learnt
 from gossamer.store.rows import DocumentRow, PassageRow
 from gossamer.store.schema import Settings
+from gossamer.store.wal import all_frames
+
+_ROWS_A_PAGE: Final = 1_000
+"""More than fit, of any table."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,9 @@ class Salvage:
     passages: dict[int, list[tuple[PassageRow, Floats | None]]] = field(default_factory=dict)
     """By document; each with its vector, where that can be used."""
     lost: list[Lost] = field(default_factory=list)
+    last_operation: int = 0
+    last_document: int = 0
+    """The highest number that a document had."""
 
 
 def salvage(file: Path) -> Salvage:
@@ -53,9 +60,40 @@ def salvage(file: Path) -> Salvage:
             found.learnt = read_learnt(db)
         _read_documents(db, found)
         _read_passages(db, found)
+        with suppress(GossamerError, sqlite3.Error):
+            found.last_operation = rows.next_number(db, "operations") - 1
+        found.last_document = min(_largest(db, "documents", "document"), _most_rows(db))
+        if found.settings is not None:
+            found.settings = replace(found.settings, dim=_usual_length(found) or found.settings.dim)
     finally:
         db.close()
     return found
+
+
+def mend_header(file: Path, page_size: int | None) -> None:
+    """Write anew what every database of ours begins with, in a copy of one."""
+    with file.open("r+b") as handle:
+        handle.write(b"SQLite format 3\0")
+        if page_size is not None:
+            handle.write((1 if page_size == 65536 else page_size).to_bytes(2, "big"))
+
+
+def put_frames(file: Path, wal: Path) -> None:
+    """Write all that a damaged log holds into a copy of its database, and remove the log.
+
+    Where a page is damaged, the checksums of its rows tell.
+    """
+    with file.open("r+b") as handle:
+        for page, content in all_frames(wal):
+            handle.seek((page - 1) * len(content))
+            handle.write(content)
+    wal.unlink()
+
+
+def _usual_length(found: Salvage) -> int | None:
+    """The length that most vectors have, whatever the settings say."""
+    lengths = Counter(len(vector) for own in found.passages.values() for _, vector in own if vector is not None)
+    return lengths.most_common(1)[0][0] if lengths else None
 
 
 def _settings(db: sqlite3.Connection) -> Settings | None:
@@ -101,11 +139,10 @@ def _ids(db: sqlite3.Connection) -> dict[int, str]:
 
 def _read_passages(db: sqlite3.Connection, found: Salvage) -> None:
     vectors: dict[int, Floats] = {}
-    dim = None if found.settings is None else found.settings.dim
     for number, (_, blob, crc) in _each(db, "vectors", "passage", "passage, vector, crc", []):
         if isinstance(blob, bytes) and rows.vector_crc(number, blob) == crc and len(blob) % 4 == 0:
             with suppress(GossamerError):
-                vectors[number] = as_vectors(np.frombuffer(blob, np.float32), dim)[0]
+                vectors[number] = as_vectors(np.frombuffer(blob, np.float32))[0]
     passages: dict[int, list[tuple[PassageRow, Floats | None]]] = defaultdict(list)
     for number, row in _each(db, "passages", "passage", "passage, document, start, stop, born, crc, gone", []):
         *place, gone = row
@@ -128,7 +165,7 @@ def _each(
         return
     except sqlite3.Error:
         pass
-    for number in range(last + 1, _largest(db, table, key) + 1):
+    for number in range(last + 1, min(_largest(db, table, key), last + _most_rows(db)) + 1):
         try:
             row = db.execute(f"SELECT {columns} FROM {table} WHERE {key} = ?", (number,)).fetchone()
         except sqlite3.Error:
@@ -136,6 +173,13 @@ def _each(
             continue
         if row is not None:
             yield number, row
+
+
+def _most_rows(db: sqlite3.Connection) -> int:
+    """More rows than a table can have in a database of this size."""
+    with suppress(sqlite3.Error, TypeError):
+        return _ROWS_A_PAGE * int(db.execute("PRAGMA page_count").fetchone()[0])
+    return 0
 
 
 def _largest(db: sqlite3.Connection, table: str, key: str) -> int:
@@ -146,6 +190,6 @@ def _largest(db: sqlite3.Connection, table: str, key: str) -> int:
         f"SELECT seq FROM sqlite_sequence WHERE name = '{'passages' if table == 'vectors' else table}'",
         f"SELECT max({key}) FROM passages",
     ):
-        with suppress(sqlite3.Error, TypeError, IndexError):
-            found += [int(value) for (value,) in db.execute(query) if value is not None]
+        with suppress(sqlite3.Error):
+            found += [value for (value,) in db.execute(query) if isinstance(value, int)]
     return max(found)

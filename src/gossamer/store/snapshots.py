@@ -50,9 +50,12 @@ def is_ours(layout: Layout, seq: int, identity: str) -> bool:
     return bool(params.get("seq") == seq and params.get("identity") == identity)
 
 
-def remove_old(layout: Layout) -> int | None:
-    """Remove all but the newest; returns the oldest that is kept, None while one is all there is."""
-    found = layout.snapshots()
+def remove_old(layout: Layout, identity: str, seq: int) -> int | None:
+    """Remove all but the newest up to operation `seq`; returns the oldest that is kept, None while one is all there is.
+
+    Folders of the same kind of name that are not of this index are nobody's concern.
+    """
+    found = [at for at in layout.snapshots() if at <= seq and is_ours(layout, at, identity)]
     for seq in found[_KEPT:]:
         shutil.rmtree(layout.snapshot(seq), ignore_errors=True)
     return found[_KEPT - 1] if len(found) >= _KEPT else None

@@ -16,11 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 
-from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexError, StateError
+from gossamer.errors import CorruptError, DiskError, GossamerError, LockedError, NotAnIndexError, StateError
 from gossamer.interrupts import uninterrupted
 from gossamer.lockfile import LockFile
 from gossamer.store import log, rows, schema
-from gossamer.store.database import Database, is_open_here, translated
+from gossamer.store.database import Database, is_open_here, opening, translated
 from gossamer.store.layout import Layout, sync_folder
 from gossamer.store.learnt import read_learnt
 from gossamer.store.pages import PageSums
@@ -30,6 +30,7 @@ from gossamer.store.wal import FrameCount, read_wal
 from gossamer.vectors import VectorIndex
 
 Mode: TypeAlias = Literal["w", "r"]
+Files: TypeAlias = Literal["as left", "altered", "without checksums"]
 
 _log = logging.getLogger("gossamer.store")
 
@@ -38,6 +39,9 @@ _SNAPSHOT_AFTER = 2_000
 
 _CHECKPOINT_AFTER = 1_000
 """Frames of SQLite's write-ahead log, a page each, after which they are copied into the database."""
+
+_LOOKS = 3
+"""How often files that look wrong are looked at."""
 
 _ATTEMPTS = 5
 """How often a reader looks again when a writer removes the snapshot it was about to read."""
@@ -50,6 +54,8 @@ class Store:
         self.layout = layout
         self.database = database
         self._lock = lock
+        self._closed = False
+        self._failure: Exception | None = None  # why the tree could not be made in the way tried last
         self._sums = None if layout is None else PageSums(layout.documents)
         self._frames = None if layout is None else FrameCount(layout.wal)
         self._checkpointed = 0  # frames of SQLite's log when it was last copied into the database
@@ -80,7 +86,7 @@ class Store:
     @classmethod
     def create(cls, path: str | os.PathLike[str], settings: Settings) -> Self:
         """A new folder, made beside and renamed in; held for writing."""
-        layout = Layout(Path(path))
+        layout = Layout(Path(path).absolute())
         if layout.folder.exists() and (not layout.folder.is_dir() or any(layout.folder.iterdir())):
             raise NotAnIndexError(
                 f"{layout.folder} exists: open it with Index.open if it is an index, or choose another path"
@@ -105,7 +111,7 @@ class Store:
     @classmethod
     def open(cls, path: str | os.PathLike[str], mode: Mode) -> Self:
         """The store in a folder, for writing or for reading alone."""
-        layout = Layout(Path(path))
+        layout = Layout(Path(path).absolute())
         _check_is_index(layout)
         if mode == "r":
             return cls._start(layout, None)
@@ -120,16 +126,36 @@ class Store:
 
     @classmethod
     def _start(cls, layout: Layout, lock: LockFile | None) -> Self:
-        """Look the files over, then open them: what is not as it was left is checked thoroughly."""
-        files = _look_over(layout)
+        """Look the files over, then open them: what is not as it was left is checked thoroughly.
+
+        Where SQLite has left a log, all of this is done with a connection that cannot write first: one that can would
+        put the log away when it is closed, and with it what a repair could still read.
+        """
+        with opening:
+            files = _look_over(layout)
+            if lock is None or files == "altered" or layout.has_log():
+                reader = cls._checked(layout, None, files)
+                if lock is None:
+                    return reader
+                reader.database.close()
+                files = "without checksums" if files == "altered" else files
+            store = cls._checked(layout, lock, files)
+            try:
+                if files != "as left":
+                    store._write_sums()
+                return store
+            except BaseException:
+                store.database.close()
+                raise
+
+    @classmethod
+    def _checked(cls, layout: Layout, lock: LockFile | None, files: Files) -> Self:
         database = Database(layout.documents, writable=lock is not None)
         try:
             store = cls(layout, database, lock)
             if files == "altered":
                 _log.warning("%s is not as it was left: checking all of it", store.where)
                 store.check_content()  # where it is sound, another program wrote to it, or the checksums are damaged
-            if files != "as left" and lock is not None:
-                store._write_sums()
             return store
         except BaseException:
             database.close()
@@ -144,16 +170,25 @@ class Store:
         if not self.database.checkpoint(truncate=True):
             return  # a reader needs SQLite's log; next time
         self.database.close()
-        if not is_open_here(self.layout.documents):
+        if not is_open_here(self.layout.documents):  # the caller holds `opening`
             try:
                 self._sums.rebuild(self.settings.identity, last)
             except DiskError as error:
                 _log.warning("the checksums of %s could not be written: %s", self.where, error)
         self.database = Database(self.layout.documents, writable=True)
 
+    def __del__(self) -> None:
+        """Close what nobody closed."""
+        with suppress(Exception):
+            if not self._closed:
+                self.close()
+
     def close(self) -> None:
-        """Let go of the files and the lock."""
+        """Let go of the files and the lock. A child process has nothing to let go of."""
+        if not self.database.is_of_this_process():
+            return
         with uninterrupted():
+            self._closed = True
             try:
                 if self.writable and self.layout is not None:
                     self._put_log_away()
@@ -200,7 +235,7 @@ class Store:
         """Make the prepared change durable."""
         try:
             self.database.commit()
-        except DiskError as error:
+        except GossamerError as error:
             self.database.rollback()
             self._overwrite_failed_commit(error)
             raise
@@ -209,10 +244,10 @@ class Store:
         if settings is not None:
             self.settings = settings
         if self._sums is not None:
-            with suppress(DiskError):  # it tells of damage later on; this change is safe without
+            with suppress(Exception):  # it tells of damage later on; this change is safe without
                 self._sums.acknowledge(self.settings.identity, step.seq)
 
-    def _overwrite_failed_commit(self, error: DiskError) -> None:
+    def _overwrite_failed_commit(self, error: GossamerError) -> None:
         """See that a commit that failed never comes back.
 
         Where the disk failed to sync, all of the change may be in SQLite's log, and opening the index again would
@@ -251,14 +286,19 @@ class Store:
         assert self._frames is not None
         logged = read_wal(self.layout.wal).sums
         if logged:
+            self._sums.update(logged)  # first: while a page is in the log, its sum is not compared
             self.database.checkpoint()
             self._checkpointed = self._frames.now()
-            self._sums.update(logged)
 
-    def holds(self, step: log.Step) -> bool:
-        """Whether a step is in the log, whatever happened on the way."""
-        with self.reading() as db:
-            return log.last_seq(db) >= step.seq
+    def number_from(self, document: int) -> None:
+        """Let the next document without an id have a number above `document`."""
+        try:
+            with translated(self.where):
+                query = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'documents'"
+                self.database.begin().execute(query, (document,))
+            self.database.commit()
+        finally:
+            self.rollback()
 
     def rollback(self) -> None:
         """Undo a prepared change; nothing happens where there is none."""
@@ -280,21 +320,31 @@ class Store:
                         return vectors
                     if self.writable or (self.layout and self.layout.snapshots() == seen):
                         return self._without_snapshot(db, last)
-            if self.writable:
+            if ahead is not None and self.writable:
                 break
-        raise _lost(self.where, last, ahead or 0)
+        if ahead is None:
+            raise LockedError(f"{self.where} changed {_ATTEMPTS} times while it was read: try again")
+        raise _lost(self.where, last, ahead)
 
     def catch_up(self, vectors: VectorIndex | None) -> VectorIndex | None:
         """A reader's tree brought to the newest operation."""
         with self.reading() as db:
             self.settings = schema.read_settings(db)
-            if self.settings.forgotten <= self.seq and self.degraded is None:
+            if 0 <= self.seq >= self.settings.forgotten and self.degraded is None:
                 return self._replay(db, vectors)
         return self.load()
 
     def is_behind(self, db: sqlite3.Connection) -> bool:
         """Whether another process has written since the tree was brought up to date."""
-        return not self.writable and log.last_seq(db) != self.seq
+        if self.writable or self.layout is None:
+            return False
+        if not self.database.is_current():
+            raise StateError(f"{self.where} was replaced, by a repair or a restored copy: open it again")
+        return log.last_seq(db) != self.seq
+
+    def forget_tree(self) -> None:
+        """Have the tree read anew, where bringing it up to date was interrupted half way."""
+        self.seq = -1
 
     def _ahead(self, snapshots: list[int], last: int) -> int | None:
         """A snapshot of ours that is newer than the newest operation; None as it should be."""
@@ -380,7 +430,7 @@ class Store:
                 write_snapshot(self.layout, self.seq, self.settings.identity, vectors)
                 self._settled = settled
                 self._remove_damaged()
-                oldest = remove_old(self.layout)
+                oldest = remove_old(self.layout, self.settings.identity, self.seq)
                 if oldest is not None:
                     self._forget(oldest)
         except (DiskError, MemoryError) as error:
@@ -426,29 +476,50 @@ class Store:
     def check_content(self) -> None:
         """Raise `CorruptError` unless the database is sound: its pages, every row, the log, and the full text.
 
-        The full text checks itself by a statement that counts as a write, so it is done on a copy.
+        The full text checks itself by a statement that counts as a write, which a reader makes on a copy.
         """
         with self.reading() as db:
             verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if verdict != "ok":
                 raise CorruptError(f"{_damaged(self.where)}: {verdict}")
             _check_rows(db, schema.read_settings(db))
+        check_words = "INSERT INTO words (words, rank) VALUES ('integrity-check', 1)"
+        if self.writable:
+            try:
+                with translated(self.where):
+                    self.database.begin().execute(check_words)
+            finally:
+                self.rollback()
+            return
         copy = self.database.copy_to(None)
         try:
             with translated(self.where):
-                copy.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
+                copy.execute(check_words)
         finally:
             copy.close()
 
 
-def _look_over(layout: Layout) -> Literal["as left", "altered", "without checksums"]:
-    """Whether every page of the database is as it was written, and SQLite's log is whole."""
+def _look_over(layout: Layout) -> Files:
+    """Whether every page of the database is as it was written, and SQLite's log is whole.
+
+    A writer in another process may be copying its log into the database meanwhile, so what looks wrong is looked at
+    again: it is wrong only if it stays so.
+    """
     if is_open_here(layout.documents):
         return "as left"  # it was looked over when this process opened it first
-    sums, wal = PageSums(layout.documents), read_wal(layout.wal)
-    if not sums.file.exists():
-        return "altered" if wal.cut else "without checksums"
-    return "altered" if wal.cut or sums.acknowledged() is None or sums.damaged(wal) else "as left"
+    sums = PageSums(layout.documents)
+    wrong: set[int] | None = None
+    for _ in range(_LOOKS):
+        wal = read_wal(layout.wal)
+        if not sums.file.exists():
+            return "altered" if wal.cut else "without checksums"
+        if sums.acknowledged() is None:
+            return "altered"
+        found = {0, *sums.damaged(wal)} if wal.cut else set(sums.damaged(wal))
+        wrong = found if wrong is None else wrong & found
+        if not wrong:
+            return "as left"
+    return "altered"
 
 
 def _lost(where: str, last: int, expected: int) -> CorruptError:

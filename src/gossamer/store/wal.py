@@ -10,12 +10,15 @@ SQLite holds on them in this process ("How to corrupt", section 2.2).
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +30,8 @@ _FRAME: Final = 24
 _MAGIC: Final = 0x377F0682
 """The last bit says whether checksums are over big-endian words."""
 _WORD: Final = 2**32
+_CHUNK: Final = 256
+"""Frames read at once."""
 
 
 @dataclass(frozen=True)
@@ -41,31 +46,89 @@ class Wal:
 
 def read_wal(file: Path) -> Wal:
     """The content of a log; an empty one where there is no log."""
+    sums: dict[int, int] = {}
+    waiting: dict[int, int] = {}  # of the transaction that is not at its end yet
+    valid = True
     try:
-        raw = np.fromfile(file, np.uint8) if file.exists() else np.zeros(0, np.uint8)
+        with _opened(file) as (handle, header):
+            if header is None:
+                return Wal({}, cut=False)
+            state = header.state
+            for frames in _belonging(handle, header):
+                heads = frames[:, :_FRAME].copy().view(">u4")
+                covered = np.concatenate([frames[:, :8], frames[:, _FRAME:]], axis=1)
+                states = _after(state, covered, header.order)
+                fits = (states == heads[:, 4:6]).all(axis=1)
+                state = states[-1]
+                for at, (page, committed) in enumerate(heads[:, :2].tolist()):
+                    valid = valid and bool(fits[at])
+                    if not valid and committed:
+                        return Wal(sums, cut=True)
+                    if valid:
+                        waiting[page] = zlib.crc32(frames[at, _FRAME:].tobytes())
+                        if committed:
+                            sums.update(waiting)
+                            waiting.clear()
     except OSError as error:
         raise DiskError(f"{file} could not be read: {error.strerror or error}") from error
-    if len(raw) < _HEADER:
-        return Wal({}, cut=False)
-    magic, _, page_size, _, salt1, salt2, *check = struct.unpack(">8I", raw[:_HEADER].tobytes())
+    return Wal(sums, cut=False)
+
+
+def all_frames(file: Path) -> Iterator[tuple[int, bytes]]:
+    """The pages in a log up to its last transaction, in order, whether or not their checksums fit."""
+    with _opened(file) as (handle, header):
+        if header is None:
+            return
+        commits = np.concatenate([np.zeros(0, bool), *(f[:, 4:8].any(axis=1) for f in _belonging(handle, header))])
+        last = int(np.flatnonzero(commits).max(initial=-1)) + 1
+        handle.seek(_HEADER)
+        for frames in _belonging(handle, header):
+            for frame in frames[: max(0, last)]:
+                yield int.from_bytes(frame[:4].tobytes(), "big"), frame[_FRAME:].tobytes()
+            last -= len(frames)
+
+
+class _Header(NamedTuple):
+    page_size: int
+    salts: bytes
+    order: str
+    state: npt.NDArray[np.int64]
+    """The checksum of the header, which that of the first frame goes on from."""
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[tuple[BinaryIO, _Header | None]]:
+    """A log and its header; None where there is no log, or none that SQLite would read."""
+    if not file.exists():
+        yield io.BytesIO(), None
+        return
+    with file.open("rb") as handle:
+        raw = np.frombuffer(handle.read(_HEADER), np.uint8)
+        yield handle, _header(raw) if len(raw) == _HEADER else None
+
+
+def _header(raw: npt.NDArray[np.uint8]) -> _Header | None:
+    magic, _, page_size, *_, check1, check2 = struct.unpack(">8I", raw.tobytes())
     order = ">u4" if magic & 1 else "<u4"
     state = _after(np.array([0, 0]), raw[None, : _HEADER - 8].copy(), order)[0]
-    if magic & ~1 != _MAGIC or not 512 <= page_size <= 65536 or state.tolist() != check:
-        return Wal({}, cut=False)
-    frames = raw[_HEADER : _HEADER + (len(raw) - _HEADER) // (_FRAME + page_size) * (_FRAME + page_size)]
-    frames = frames.reshape(-1, _FRAME + page_size)
-    heads = frames[:, :_FRAME].copy().view(">u4")
-    ours = (heads[:, 2] == salt1) & (heads[:, 3] == salt2)
-    belonging = len(ours) if ours.all() else int(np.argmin(ours))
-    heads, frames = heads[:belonging], frames[:belonging]
-    covered = np.concatenate([frames[:, :8], frames[:, _FRAME:]], axis=1)
-    fits = (_after(state, covered, order) == heads[:, 4:6]).all(axis=1) if belonging else np.zeros(0, bool)
-    valid = belonging if fits.all() else int(np.argmin(fits))
-    commits = np.flatnonzero(heads[:, 1])
-    last = int(commits[commits < valid].max(initial=-1)) + 1
-    newest = {int(page): at for at, page in enumerate(heads[:last, 0].tolist())}
-    sums = {page: zlib.crc32(frames[at, _FRAME:].tobytes()) for page, at in newest.items()}
-    return Wal(sums, cut=bool((commits >= valid).any()))
+    if magic & ~1 != _MAGIC or not 512 <= page_size <= 65536 or state.tolist() != [check1, check2]:
+        return None
+    return _Header(page_size, raw[16:24].tobytes(), order, state)
+
+
+def _belonging(handle: BinaryIO, header: _Header) -> Iterator[npt.NDArray[np.uint8]]:
+    """The frames of the present generation, some at a time: one behind another of an older one is not among them."""
+    length = _FRAME + header.page_size
+    while True:
+        raw = np.frombuffer(handle.read(_CHUNK * length), np.uint8)
+        frames = raw[: len(raw) // length * length].reshape(-1, length)
+        salts = np.frombuffer(header.salts, np.uint8)
+        ours = (frames[:, 8:16] == salts).all(axis=1)
+        count = len(ours) if ours.all() else int(np.argmin(ours))
+        if count:
+            yield frames[:count]
+        if count < _CHUNK:
+            return
 
 
 def _after(state: npt.NDArray[np.int64], rows: npt.NDArray[np.uint8], order: str) -> npt.NDArray[np.int64]:
