@@ -8,6 +8,8 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
+from threading import Lock
+from typing import Final
 
 from gossamer.bundle import MANIFEST
 from gossamer.errors import DiskError, GossamerError, NotAnIndexError
@@ -20,6 +22,9 @@ from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
 from gossamer.store.snapshots import is_ours
 
+_one_at_a_time: Final = Lock()
+"""Two copies to one place would replace each other's folders."""
+
 
 def back_up(database: Database, source: Layout | None, target: Layout) -> int:
     """Copy an index into a folder; returns the operation the copy is of. An earlier copy there is replaced.
@@ -30,6 +35,11 @@ def back_up(database: Database, source: Layout | None, target: Layout) -> int:
     target = Layout(target.folder.resolve())
     if source is not None and source.folder.resolve() == target.folder:
         raise NotAnIndexError(f"{target.folder} is the index itself: choose another path for its copy")
+    with _one_at_a_time:
+        return _back_up(database, source, target)
+
+
+def _back_up(database: Database, source: Layout | None, target: Layout) -> int:
     known = _earlier(target)
     lock = LockFile(target.lock)
     draft: Layout | None = None
