@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
+from uuid import uuid4
 
 from gossamer.errors import CorruptError, DiskError, GossamerError, LockedError, NotAnIndexError, StateError
 from gossamer.interrupts import uninterrupted
@@ -54,7 +55,7 @@ class Store:
         self.layout = layout
         self.database = database
         self._lock = lock
-        self._closed = False
+        self._closed = True  # until it is open: one that could not be opened has nothing to put away
         self._failure: Exception | None = None  # why the tree could not be made in the way tried last
         self._sums = None if layout is None else PageSums(layout.documents)
         self._frames = None if layout is None else FrameCount(layout.wal)
@@ -72,6 +73,7 @@ class Store:
             last = log.last_seq(db)
         if acknowledged is not None and acknowledged.identity == self.settings.identity and acknowledged.seq > last:
             raise _lost(self.where, last, acknowledged.seq)
+        self._closed = False
 
     # -- beginning and end -------------------------------------------------------------------------
 
@@ -91,7 +93,7 @@ class Store:
             raise NotAnIndexError(
                 f"{layout.folder} exists: open it with Index.open if it is an index, or choose another path"
             )
-        draft = Layout(layout.folder.with_name(f".{layout.folder.name}.{os.getpid()}"))
+        draft = Layout(layout.folder.with_name(f".{layout.folder.name}.{uuid4().hex[:12]}"))
         lock = LockFile(draft.lock)
         try:
             with uninterrupted():
