@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock
-from typing import Final
+from typing import Final, Literal
 from weakref import WeakSet
 
 from gossamer import deadline
@@ -141,13 +141,16 @@ class Database:
             if self._main.in_transaction:
                 self._main.execute("ROLLBACK")
 
-    def checkpoint(self, *, truncate: bool = False) -> bool:
-        """Copy what the log holds into the file, as far as no reader needs it to stay; whether that was all."""
+    def checkpoint(self, mode: Literal["PASSIVE", "RESTART", "TRUNCATE"] = "PASSIVE", *, wait: float = 0.0) -> bool:
+        """Copy what the log holds into the file, as far as no reader needs it to stay; whether that was all.
+
+        RESTART waits up to so many seconds for readers to end what they have begun, so that the log begins anew with
+        the next change; TRUNCATE also makes the log empty.
+        """
         with translated(self.where):
             self._check_open()
-            self._main.execute("PRAGMA busy_timeout = 0")
+            self._main.execute(f"PRAGMA busy_timeout = {int(1000 * wait)}")
             try:
-                mode = "TRUNCATE" if truncate else "PASSIVE"
                 busy, frames, copied = self._main.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
             finally:
                 self._main.execute(f"PRAGMA busy_timeout = {int(1000 * _WAIT)}")

@@ -41,6 +41,12 @@ _SNAPSHOT_AFTER = 2_000
 _CHECKPOINT_AFTER = 1_000
 """Frames of SQLite's write-ahead log, a page each, after which they are copied into the database."""
 
+_RESTART_AFTER = 4
+"""Times as many frames after which readers are waited for, so that the log can begin anew."""
+
+_PATIENCE = 0.1
+"""Seconds to wait for them; a reading takes milliseconds."""
+
 _LOOKS = 3
 """How often files that look wrong are looked at."""
 
@@ -169,7 +175,7 @@ class Store:
         assert self._sums is not None
         with self.reading() as db:
             last = log.last_seq(db)
-        if not self.database.checkpoint(truncate=True):
+        if not self.database.checkpoint("TRUNCATE"):
             return  # a reader needs SQLite's log; next time
         self.database.close()
         if not is_open_here(self.layout.documents):  # the caller holds `opening`
@@ -203,7 +209,7 @@ class Store:
         """Copy SQLite's log into the database, with the checksums of what was copied, and empty it."""
         with suppress(GossamerError, MemoryError):  # whatever is left in the log is durable there
             self._checkpoint()
-            self.database.checkpoint(truncate=True)
+            self.database.checkpoint("TRUNCATE")
 
     @property
     def where(self) -> str:
@@ -277,19 +283,23 @@ class Store:
             self._checkpointed = 0
         if frames - self._checkpointed >= _CHECKPOINT_AFTER:
             try:
-                self._checkpoint()
+                self._checkpoint(restart=frames >= _RESTART_AFTER * _CHECKPOINT_AFTER)
             except (GossamerError, MemoryError) as error:
                 _log.warning("the log of %s could not be copied into it, and is kept: %s", self.where, error)
 
-    def _checkpoint(self) -> None:
-        """Copy what SQLite's log holds into the database, and write the checksums of these pages."""
+    def _checkpoint(self, *, restart: bool = False) -> None:
+        """Copy what SQLite's log holds into the database, and write the checksums of these pages.
+
+        With readers at every moment, the log could never begin anew; to `restart` it, those that are reading are waited
+        for, while others that come read the database alone.
+        """
         assert self.layout is not None
         assert self._sums is not None
         assert self._frames is not None
         logged = read_wal(self.layout.wal).sums
         if logged:
             self._sums.update(logged)  # first: while a page is in the log, its sum is not compared
-            self.database.checkpoint()
+            self.database.checkpoint("RESTART" if restart else "PASSIVE", wait=_PATIENCE if restart else 0.0)
             self._checkpointed = self._frames.now()
 
     def number_from(self, document: int) -> None:
@@ -560,7 +570,7 @@ def _create_database(layout: Layout, settings: Settings) -> None:
     try:
         schema.create(database.begin(), settings)
         database.commit()
-        database.checkpoint(truncate=True)
+        database.checkpoint("TRUNCATE")
     finally:
         database.close()
     PageSums(layout.documents).rebuild(settings.identity, 0)
