@@ -35,6 +35,7 @@ _AS_TYPED = {
     "Choose another id_field": "Choose another --id-field",
     'use encoder="lsa"': "use --encoder lsa",
     'Example: encoder="minilm"': "Example: --encoder minilm",
+    "make one with Index.create": "make one with gossamer index",
     ', or open it for reading with mode="r"': "",
     ': to look without writing, open the index with mode="r"': "",
 }
