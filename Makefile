@@ -29,7 +29,7 @@ WHEELS  := --only-binary :all:
 $(DEMO): pyproject.toml $(LOCK) $(BIN)/python
 	$(INSTALL) $(WHEELS) pip
 	$(INSTALL) $(WHEELS) --editable ".[onnx,serve]"
-	@touch $@
+	@rm -f $(VENV)/.demo-* && touch $@
 
 $(STAMP): pyproject.toml $(LOCK) $(DEMO)
 	$(INSTALL) $(WHEELS) --editable ".[onnx,parquet,serve,client]" --group dev --group peers

@@ -391,6 +391,8 @@ REFUSED: list[tuple[Any, str]] = [
     ({"x": json.loads('{"$not":' * 40 + '{"$eq":1}' + "}" * 40)}, "nested more than 32"),
     ({".".join("x" * 33): 1}, "33 levels deep"),
     ({"$or": [{"x": value} for value in range(257)]}, "more than 256 conditions are too many"),
+    ({"$or": [{".".join("x" * 32): value} for value in range(33)]}, "keys go more than 1,024 levels deep in sum"),
+    ({"a.b.c.d": {"$in": [1]}, "$and": [{"a.b.c.d.e": {"$ne": 1, "$exists": True}}] * 103}, "more than 1,024 levels"),
     ({"x" * 1001: 1}, "has 1,001 characters (at most 1,000)"),
     ({"x": "y" * 100_001}, "has 100,001 characters (at most 100,000)"),
     ({"x": {"$in": list(range(10_001))}}, "has 10,001 values (at most 10,000)"),

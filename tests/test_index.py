@@ -447,7 +447,9 @@ def rewrite(path: Path, **changed: Any) -> None:
         db.commit()
 
 
-@pytest.mark.parametrize("name", ["st:/tmp/evil", "hf:someone/model", "minilm?path=/tmp/evil", "lsa?x=1", "new:kind"])
+@pytest.mark.parametrize(
+    "name", ["st:/tmp/evil", "hf:someone/model", "minilm?path=/tmp/evil", "lsa?x=1", "lsa?x=", "new:kind"]
+)
 def test_an_encoder_that_can_bring_code_is_not_loaded_by_the_word_of_the_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -469,12 +471,27 @@ def test_an_encoder_that_can_bring_code_is_not_loaded_by_the_word_of_the_index(
     assert loaded == [name], "to name it is to allow it"
 
 
-@pytest.mark.parametrize("changed", [{"encoder": 7}, {"dim": "x"}, {"overlap": None}, {"max_tokens": [1]}])
+WRONG_SETTINGS = [
+    {"encoder": 7}, {"dim": "x"}, {"overlap": None}, {"max_tokens": [1]}, {"dim": -5}, {"dim": 0}, {"dim": 10**12},
+    {"dim": True}, {"max_tokens": -1}, {"overlap": False}, {"fitted_on": 1.0}, {"forgotten": 10**30},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", WRONG_SETTINGS, ids=str)
 def test_settings_of_the_wrong_kind_are_damage(tmp_path: Path, changed: dict[str, Any]) -> None:
     Index.create(tmp_path / "a.gsm", encode).close()
     rewrite(tmp_path / "a.gsm", **changed)
     with pytest.raises(CorruptError, match="settings"):
         Index.open(tmp_path / "a.gsm", encode)
+
+
+def test_settings_that_could_not_be_read_again_are_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="max_tokens must be a whole number from 0 to 9,007,199,254,740,991"):
+        Index.create(tmp_path / "a.gsm", encode, max_tokens=2**60)
+    with Index(lambda texts: np.ones((len(texts), 2**16 + 1))) as index:
+        with pytest.raises(ParameterError, match="dim must be a whole number from 1 to 65,536, got 65537"):
+            index.add(["a text"])
+        assert len(index) == 0
 
 
 @pytest.mark.parametrize(("params", "arrays"), [("{", b""), ("{}", b"\xff" * 20), ("[]", None), ("{}", None)])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -95,3 +97,35 @@ def test_the_lock_has_a_version_of_every_requirement() -> None:
     for requirement in requirements("onnx", "parquet", "bench", "eval", "serve"):
         assert locked[requirement.name] in requirement.specifier
     assert not [name for name in locked if name.startswith(("torch", "nvidia", "cuda"))]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_the_demo_is_installed_anew_after_other_versions(tmp_path: Path) -> None:
+    """With a Python that does nothing, to see which stamps are left."""
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    for name in ("python", "gossamer"):
+        (tmp_path / ".venv" / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / ".venv" / "bin" / name).chmod(0o755)
+    for name in ("Makefile", "pyproject.toml", "requirements/lock.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
+
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "LOCK", "VENV"))}
+
+    def stamps(*arguments: str) -> set[str]:
+        subprocess.run(["make", "--silent", *arguments], cwd=tmp_path, env=clean, check=True)
+        return {path.name for path in (tmp_path / ".venv").glob(".demo-*")}
+
+    assert stamps("install") == {".demo-locked"}
+    assert stamps("install", "LOCK=") == {".demo-newest"}
+    assert stamps("demo") == {".demo-locked"}
+
+
+def test_the_lock_is_made_by_the_oldest_python(tmp_path: Path) -> None:
+    newer = tmp_path / "python"
+    newer.write_text("#!/bin/sh\necho Python 3.12.1\n")
+    newer.chmod(0o755)
+    for python in (str(newer), str(tmp_path / "missing")):
+        done = subprocess.run([sys.executable, ROOT / "scripts" / "lock", python], capture_output=True, text=True)
+        assert done.returncode == 1
+        assert "is not Python 3.11, which chooses the versions: install it" in done.stderr

@@ -19,7 +19,7 @@ LONGEST_ID = 1_000
 LONGEST_TEXT = 2**24
 LONGEST_METADATA = 1_000_000
 LONGEST_KEY = 1_000
-DEEPEST = 64
+DEEPEST_METADATA = 64
 """Levels of dicts and lists; the metadata itself is the first."""
 
 _SUSPECT = re.compile(r"\\u0000|[0-9]{19}")
@@ -33,7 +33,7 @@ class Problem(NamedTuple):
     cure: str
 
 
-TOO_DEEP = Problem(f"has metadata nested more than {DEEPEST} levels deep", "make them flatter")
+TOO_DEEP = Problem(f"has metadata nested more than {DEEPEST_METADATA} levels deep", "make them flatter")
 
 
 def id_problem(id: str) -> Problem | None:
@@ -55,13 +55,13 @@ def metadata_problem(text: str) -> Problem | None:
     if len(text) > LONGEST_METADATA:
         what = f"has metadata of {len(text):,} characters of JSON (at most {LONGEST_METADATA:,})"
         return Problem(what, "leave out or shorten the longest values")
-    if len(text) <= LONGEST_KEY and text.count("{") + text.count("[") <= DEEPEST and not _SUSPECT.search(text):
+    if len(text) <= LONGEST_KEY and text.count("{") + text.count("[") <= DEEPEST_METADATA and not _SUSPECT.search(text):
         return None  # told in a microsecond, and so it is with nearly all
     try:
         level = [json.loads(text)]
     except RecursionError:
         return TOO_DEEP
-    for _ in range(DEEPEST):
+    for _ in range(DEEPEST_METADATA):
         keys = [key for each in level if isinstance(each, dict) for key in each]
         values = [value for each in level for value in (each.values() if isinstance(each, dict) else each)]
         level = [value for value in values if isinstance(value, dict | list)]

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl
 
 import numpy as np
 
 from gossamer.bundle import Bundle
 from gossamer.checks import Floats, as_vectors
 from gossamer.encoders import Encoder, FittedEncoder, Kind, Progress, is_fitted_encoder, known_encoders, load_encoder
+from gossamer.encoders.registry import options_of
 from gossamer.errors import EncoderError, EncoderMismatchError, StateError, UntrustedEncoderError
 from gossamer.store import Settings
 
@@ -34,8 +34,26 @@ class Encoded:
     vectors: Mapping[str, Floats] = field(repr=False)
 
 
+class Unloaded:
+    """Stands for the encoder of an index that is only looked at, for which no model has to be trusted or loaded."""
+
+    name = "unloaded"
+    fingerprint = ""
+
+    @property
+    def dim(self) -> int:
+        """Unknown."""
+        raise StateError("the index was opened without its encoder: open it with one")
+
+    def encode(self, texts: Sequence[str], *, kind: Kind = "document", progress: Progress | None = None) -> Floats:
+        """Refuse."""
+        raise StateError("the index was opened without its encoder: open it with one")
+
+
 def reload_encoder(settings: Settings, learnt: Bundle | None, given: EncoderSpec | None) -> Encoder:
     """The encoder an index was built with: the one given, or by its name; with what it learnt."""
+    if isinstance(given, Unloaded):
+        return given
     if isinstance(given, str) and _is_of_another_kind(given, settings.encoder):
         # Said before it is loaded: nobody should install or download an encoder that cannot be used here.
         raise EncoderMismatchError(
@@ -55,10 +73,10 @@ def reload_encoder(settings: Settings, learnt: Bundle | None, given: EncoderSpec
 
 def _named_by_the_index(name: str) -> Encoder:
     """The encoder of this name, if neither it nor its options can make us read a file that the index chooses."""
-    base, _, options = name.partition("?")
+    base = name.partition("?")[0]
     if base.startswith("callable:"):
         return load_encoder(name)  # raises: it has to be passed again
-    if base not in ("minilm", "lsa") or not dict(parse_qsl(options)).keys() <= _HARMLESS_OPTIONS:
+    if base not in ("minilm", "lsa") or not options_of(name).keys() <= _HARMLESS_OPTIONS:
         raise UntrustedEncoderError(
             f"the index names the encoder {name!r}, and loading a model can run code that comes with it: "
             f"if you trust it, name it yourself, as in Index.open(path, encoder={name!r})",

@@ -49,10 +49,6 @@ class IdMap:
         except (KeyError, TypeError):
             raise UnknownIdError(f"id {id!r} is not in the index, which holds {len(self)} documents") from None
 
-    def get(self, id: DocId) -> int | None:
-        """The document number of an id, or None."""
-        return self._number_of.get(id)
-
     def check_new(self, ids: Iterable[Any] | None, rows: int) -> list[DocId]:
         """`ids` for `rows` new documents, checked: as many, of one kind, none twice. None numbers them on."""
         if ids is None:

@@ -41,7 +41,7 @@ _BATCH = 5_000
 def repair(path: str | os.PathLike[str], encoder: EncoderSpec | None, progress: Progress | None) -> Repair:
     """See `Index.repair`."""
     layout = Layout(Path(path).resolve())
-    if not layout.folder.is_dir():
+    if not layout.folder.is_dir() or not layout.folder.name:
         raise NotAnIndexError(f"there is no index at {layout.folder}")
     documents = _documents_if_sound(layout)
     if documents is not None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import zlib
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,7 +59,7 @@ def test_refine(run: Run, own: Path) -> None:
 
 
 COMMANDS = [
-    ("search", "fox"), ("explain", "fox", "fox"), ("tree",), ("tree", "--topics", "3"), ("info",), ("delete", "owl"),
+    ("search", "fox"), ("explain", "fox", "fox"), ("tree",), ("tree", "--topics", "3"), ("delete", "owl"),
     ("refine",), ("serve", "--port", "0"),
 ]  # fmt: skip
 
@@ -77,9 +80,45 @@ def test_an_encoder_that_can_bring_code_must_be_named(
     refused = run(name, own, *arguments, "--quiet", ok=False)
     assert refused.exit_code == 1
     assert "the index names the encoder 'st:tiny'" in refused.stderr
-    assert "as in --encoder 'st:tiny'" in refused.stderr
+    assert "as in --encoder st:tiny" in refused.stderr
     run(name, own, *arguments, "--quiet", "--encoder", "st:tiny")
     assert given[-1] == "st:tiny"
+
+
+def rewrite(path: Path, **changed: object) -> None:
+    """Change the settings of an index as someone who knows the format would."""
+    with closing(sqlite3.connect(path / "documents.sqlite")) as db:
+        value = json.dumps(json.loads(db.execute("SELECT value FROM settings").fetchone()[0]) | changed)
+        db.execute("UPDATE settings SET value = ?, crc = ?", (value, zlib.crc32(value.encode())))
+        db.commit()
+
+
+@pytest.mark.parametrize("encoder", ["st:tiny", "callable:f", "lsa?x="])
+def test_info_needs_no_encoder(run: Run, own: Path, encoder: str) -> None:
+    rewrite(own, encoder=encoder)
+    about = read(run, "info", own)
+    assert (about["encoder"], about["documents"]) == (encoder, 12)
+
+
+def test_info_sends_no_commands_to_a_terminal(run: Run, own: Path) -> None:
+    rewrite(own, encoder="st:\x1b[2J", created="now\x1b]0;title\x07", written_by="1\n2\x9b31m")
+    shown = run("info", own).stdout
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown)
+    assert "by Gossamer 1 2" in shown
+    assert "\x1b" not in run("search", own, "fox", ok=False).stderr
+
+
+def test_the_name_of_an_encoder_is_quoted_as_a_shell_needs_it(run: Run, own: Path) -> None:
+    rewrite(own, encoder="st:it's; ls")
+    assert """as in --encoder 'st:it'"'"'s; ls'""" in run("search", own, "fox", ok=False).stderr
+
+
+def test_serve_refuses_an_encoder_that_no_index_has(run: Run, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gossamer.server.run.run", lambda *arguments, **options: None)
+    refused = run("serve", own, "--port", "0", "--quiet", "--encoder", "typo:x", ok=False)
+    assert refused.exit_code == 1
+    assert "no index here has the encoder 'typo:x': they have 'lsa'" in refused.stderr
+    run("serve", own, "--port", "0", "--quiet", "--encoder", "lsa")
 
 
 def test_models(run: Run, tmp_path: Path) -> None:

@@ -186,3 +186,27 @@ def test_without_a_tree_an_index_is_searched_exactly(
         assert index.info().degraded is None
         index.add("x")
         index.check()
+
+
+def test_paths_without_a_name_of_their_own(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alter(path, "DELETE FROM vectors WHERE passage = 8")
+    monkeypatch.chdir(path)
+    done = Index.repair(".", encode)
+    assert (done.path, done.kept) == (str(path), f"{path}.damaged-1")
+    monkeypatch.chdir(path)
+    with Index.open(".", encode) as index:
+        assert len(index) == 40
+        index.backup(tmp_path / "copy.gsm")
+        with pytest.raises(NotAnIndexError, match="is the index itself"):
+            index.backup(".")
+        with pytest.raises(NotAnIndexError, match="is not a copy of an index"):
+            index.backup("/")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    with Index.create(".", encode) as index:
+        index.add("a text", "a")
+    with Index.open(tmp_path / "empty", encode) as index:
+        assert index.ids() == ["a"]
+    for make in (Index.repair, Index.create):
+        with pytest.raises(NotAnIndexError):
+            make("/", encode)

@@ -146,12 +146,12 @@ def test_a_header_beyond_the_limit_of_the_csv_module(tmp_path: Path) -> None:
         list(read(tmp_path))
 
 
-def test_a_field_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.readers.delimited.LONGEST_LINE", 0)
-    before = csv.field_size_limit(1000)
-    try:
-        (tmp_path / "a.csv").write_text('text\n"' + "line\n" * 1000)
-        with pytest.raises(InputError, match=r"a\.csv:2: not valid CSV \(field larger than field limit"):
-            list(read(tmp_path))
-    finally:
-        csv.field_size_limit(before)
+def test_a_row_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gossamer.readers.delimited.LONGEST_LINE", 1000)
+    (tmp_path / "a.csv").write_text("text,x\n" + "fine,1\n" * 500 + "row," + '"line\n",' * 200 + "\nlater,1\n")
+    what = r"a\.csv: the row that begins at line 502 has more than 1,000 characters, .* Look for an open quote"
+    with pytest.raises(InputError, match=what):
+        list(read(tmp_path))
+    reading = read(tmp_path, on_error="skip")
+    assert len(list(reading)) == 500
+    assert reading.broken == 1

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.readers import read
+from gossamer.readers.ignore import MOST_NESTED, parse
 
 FILES = ["a.txt", "b.txt", "sub/a.txt", "sub/c.txt", "sub/deep/a.txt", "sub/deep/b.txt", "other/a.txt", "a b.txt"]
 
@@ -127,3 +128,55 @@ def test_git_agrees(tmp_path_factory: pytest.TempPathFactory, ignores: dict[str,
     wanted = [name for name in output.decode().split("\0") if name and not name.endswith(".gitignore")]
     assert sorted(read_ids(folder)) == sorted(wanted)
     shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("line", "ignored"),
+    [
+        ("*a" * 30 + "*b", False),
+        ("*a" * 30 + "*.txt", True),
+        ("**/*a/" * 10 + "b", False),
+        ("?*" * 40 + "b", False),
+        ("*" + "[a]*" * 40 + "b", False),
+        ("*a" * 100_000 + "*b", False),
+    ],
+)
+def test_no_pattern_takes_exponential_time(tmp_path: Path, line: str, ignored: bool) -> None:
+    folder = tmp_path.joinpath(*["a" * 10] * 40)
+    folder.mkdir(parents=True)
+    (folder / ("a" * 200 + ".txt")).write_text("text")
+    (tmp_path / ".gitignore").write_text(line + "\n")
+    assert len(read_ids(tmp_path)) == (0 if ignored else 1)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "wanted"),
+    [
+        ("a*b*c", "abxbc", True),
+        ("a*b*c", "acb", False),
+        ("*ab*ab", "abab", True),
+        ("*ab*ab", "aab", False),
+        ("x/**/a/**/a", "x/a/a", True),
+        ("x/**/a/**/a", "x/a", False),
+        ("x/**/a/b/**/c*d", "x/a/a/b/e/cod", True),
+        ("x/**/a/**", "x/y/a/z", True),
+        ("x/**/a/**", "x/y/a", False),
+        ("**/**/a", "a", True),
+        ("/*/*b", "a/a/b", False),
+        ("a\\/b", "a/b", True),
+    ],
+)
+def test_stars_match_wherever_they_can(glob: str, path: str, wanted: bool) -> None:
+    assert parse([glob])[0].matches(path, False) == wanted
+
+
+def test_rules_nested_very_deep_are_not_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Every file would be compared with all the rules around it."""
+    folder = tmp_path
+    for _ in range(MOST_NESTED + 2):
+        (folder / ".gitignore").write_text("none\n")
+        (folder / "a.txt").write_text("text")
+        folder = folder / "d"
+        folder.mkdir()
+    assert len(read_ids(tmp_path)) == MOST_NESTED
+    assert "more than 100 nested folders have a .gitignore" in caplog.text

@@ -50,6 +50,9 @@ def test_the_heading_is_the_title(tmp_path: Path) -> None:
         ("    # code", None),
         ("plain", None),
         ("#\n", None),
+        ("# a" + " " * 50_000 + "x", "a" + " " * 50_000 + "x"),  # in linear time
+        ("#" + " #" * 20_000 + "\tx ##  ", "# " * 19_999 + "#\tx"),
+        ("# C# and F#\t", "C# and F"),
         ("", None),
     ],
 )

@@ -10,7 +10,6 @@ import typer
 from gossamer.cli.command import command, examples
 from gossamer.cli.options import IndexPath, Json, Quiet
 from gossamer.cli.screen import Screen
-from gossamer.errors import NotAnIndexError
 
 EXAMPLES = examples("gossamer backup notes.gsm /backups/notes.gsm", "gossamer backup /backups/notes.gsm notes.gsm")
 
@@ -18,7 +17,7 @@ EXAMPLES = examples("gossamer backup notes.gsm /backups/notes.gsm", "gossamer ba
 @command
 def backup(
     index: IndexPath,
-    to: Annotated[Path, typer.Argument(metavar="TO", help="A new folder, or an earlier copy to bring up to date.")],
+    to: Annotated[Path, typer.Argument(metavar="TO", help="The copy: must be new, or an earlier copy.")],
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -30,8 +29,6 @@ def backup(
     from gossamer.store.backup import back_up
     from gossamer.store.layout import Layout
 
-    if not index.exists():
-        raise NotAnIndexError(f"there is no index at {index}")
     screen = Screen(json=json, quiet=quiet)
     with screen.working(f"copying {index.name}"):
         store = Store.open(index, "r")

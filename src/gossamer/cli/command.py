@@ -10,7 +10,7 @@ import errno
 import inspect
 import logging
 import os
-import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from gossamer.errors import GossamerError
+from gossamer.errors import GossamerError, UntrustedEncoderError
 
 INTERRUPTED = 130
 
@@ -35,13 +35,11 @@ _AS_TYPED = {
     "Choose another id_field": "Choose another --id-field",
     'use encoder="lsa"': "use --encoder lsa",
     'Example: encoder="minilm"': "Example: --encoder minilm",
+    "make one with Index.create": "make one with gossamer index",
     ', or open it for reading with mode="r"': "",
     ': to look without writing, open the index with mode="r"': "",
 }
 """Messages speak Python; here are the same words as they are typed in a shell."""
-
-
-_ENCODER_ARGUMENT = re.compile(r"Index\.open\(path, encoder=('.*')\)")
 
 
 def command(function: _Command) -> _Command:
@@ -67,13 +65,21 @@ def examples(*lines: str) -> str:
 
 def sentence(error: BaseException) -> str:
     """What an error says, in the words of the command line."""
-    return _as_typed(str(error) or type(error).__name__)
+    text = str(error) or type(error).__name__
+    if isinstance(error, UntrustedEncoderError):
+        text = text.replace(f"Index.open(path, encoder={error.encoder!r})", f"--encoder {_quoted(error.encoder)}")
+    return _as_typed(text)
+
+
+def _quoted(name: str) -> str:
+    """A name as it is typed in a shell; one that a terminal would take for a command is shown as Python would."""
+    return shlex.quote(name) if name.isprintable() else repr(name)
 
 
 def _as_typed(text: str) -> str:
     for python, shell in _AS_TYPED.items():
         text = text.replace(python, shell)
-    return _ENCODER_ARGUMENT.sub(r"--encoder \1", text)
+    return text
 
 
 def complain(error: BaseException) -> None:

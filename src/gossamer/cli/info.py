@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from gossamer.cli.command import command, examples
 from gossamer.cli.opening import opened
-from gossamer.cli.options import EncoderName, IndexPath, Json, Quiet
+from gossamer.cli.options import IndexPath, Json, Quiet
 from gossamer.cli.screen import Screen
+from gossamer.cli.wording import one_line
 
 if TYPE_CHECKING:
     from gossamer.results import IndexInfo
@@ -17,10 +18,12 @@ EXAMPLES = examples("gossamer info notes.gsm", "gossamer info notes.gsm --json")
 
 
 @command
-def info(index: IndexPath, encoder: EncoderName = None, json: Json = False, quiet: Quiet = False) -> None:
+def info(index: IndexPath, json: Json = False, quiet: Quiet = False) -> None:
     """Show what an index holds, how it was made, and what it takes on disk."""
     screen = Screen(json=json, quiet=quiet)
-    with opened(index, screen, encoder=encoder) as ix:
+    from gossamer.encoding import Unloaded
+
+    with opened(index, screen, encoder=Unloaded()) as ix:
         about = ix.info()
     if screen.json:
         screen.emit(asdict(about))
@@ -36,7 +39,7 @@ def _show(screen: Screen, about: IndexInfo) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in _rows(about).items():
-        table.add_row(name, Text(value))
+        table.add_row(name, Text(one_line(value)))
     screen.show(table)
 
 

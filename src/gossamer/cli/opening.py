@@ -12,11 +12,14 @@ from gossamer.cli.screen import Screen
 from gossamer.errors import MissingExtraError, NotAnIndexError
 
 if TYPE_CHECKING:
+    from gossamer.encoding import EncoderSpec
     from gossamer.index import Index
 
 
 @contextmanager
-def opened(path: Path, screen: Screen, mode: Literal["r", "w"] = "r", encoder: str | None = None) -> Iterator[Index]:
+def opened(
+    path: Path, screen: Screen, mode: Literal["r", "w"] = "r", encoder: EncoderSpec | None = None
+) -> Iterator[Index]:
     """The index at `path`, closed at the end."""
     if not path.exists():
         raise NotAnIndexError(f"there is no index at {path}: make one with: gossamer index FILES --to {path}")

@@ -105,6 +105,7 @@ def _opened(
     from gossamer.server.catalog import name_and_path
 
     found: dict[str, Index] = {}
+    used = set[str]()
     with ExitStack() as stack:
         for each in given:
             name, path = name_and_path(each)
@@ -116,8 +117,15 @@ def _opened(
             except UntrustedEncoderError as error:
                 if error.encoder not in allowed:
                     raise
+                used.add(error.encoder)
                 found[name] = stack.enter_context(opened(path, screen, mode, error.encoder))
+            used.add(found[name].info().encoder)
             prepare_encoder(found[name].info().encoder, screen)
+        for each in allowed:
+            if each not in used:
+                raise ParameterError(
+                    f"no index here has the encoder {each!r}: they have {', '.join(map(repr, sorted(used)))}"
+                )
         yield found
 
 

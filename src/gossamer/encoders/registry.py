@@ -46,9 +46,9 @@ def known_encoders() -> dict[str, str]:
 
 
 def _by_name(spec: str) -> Encoder:
-    base, _, tail = spec.strip().partition("?")
+    base = spec.strip().partition("?")[0]
     scheme, colon, model = base.partition(":")
-    options = _options(spec, tail)
+    options = options_of(spec)
     if base == "minilm":
         from gossamer.encoders.onnx import OnnxEncoder
 
@@ -77,7 +77,9 @@ def _known() -> str:
     return f'known are:{lines}\nor pass a callable list[str] -> array. Example: encoder="minilm"'
 
 
-def _options(spec: str, tail: str) -> dict[str, str]:
+def options_of(spec: str) -> dict[str, str]:
+    """The options after the question mark of a name, those without a value included."""
+    tail = spec.strip().partition("?")[2]
     try:
         return dict(parse_qsl(tail, strict_parsing=True, keep_blank_values=True)) if tail else {}
     except ValueError as error:

@@ -22,8 +22,9 @@ equal on random input. The meaning follows MongoDB where that is what people exp
   an operator), ``\\`` a backslash before one of these. Anything else, quotes included, stands for itself.
 * ``{}`` alone matches everything; an empty dict or list inside a filter is refused, since it is nearly
   always a slip (``$in: []`` is allowed: it matches nothing).
-* **Size**: 256 conditions, 32 levels, 1,000 characters of a key, 100,000 of a text, 10,000 values of an ``$in``,
-  and 1,000,000 characters of keys and values in sum. What is larger is refused while it is read.
+* **Size**: 256 conditions, 32 levels, 1,024 levels of all keys in sum, 1,000 characters of a key, 100,000 of a text,
+  10,000 values of an ``$in``, and 1,000,000 characters of keys and values in sum. What is larger is refused while it
+  is read.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from gossamer.document_limits import LONGEST_KEY
 from gossamer.errors import FilterError
 from gossamer.filters.nodes import OPERATORS, Path, Scalar
 
-DEEPEST = 32
+DEEPEST_FILTER = 32
 """Levels of nesting of a filter, and of a key."""
 
-LONGEST_TEXT = 100_000
+LONGEST_OPERAND = 100_000
 MOST_VALUES = 10_000
 """Characters of a text, and values of one $in."""
 
@@ -28,7 +28,7 @@ def as_scalar(value: Any, key: str) -> Scalar:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        _check_length(value, LONGEST_TEXT, f"the text that {brief(key)} is compared with")
+        _check_length(value, LONGEST_OPERAND, f"the text that {brief(key)} is compared with")
         return _text(value)
     if isinstance(value, int | float):
         return _finite(value, key)
@@ -60,8 +60,8 @@ def as_path(key: str) -> Path:
             names.append([])
         else:
             names[-1].append(piece[-1])
-    if len(names) > DEEPEST:
-        refuse(f"{show(key)} goes {len(names)} levels deep (at most {DEEPEST}): a dot in a name is written \\.")
+    if len(names) > DEEPEST_FILTER:
+        refuse(f"{show(key)} goes {len(names)} levels deep (at most {DEEPEST_FILTER}): a dot in a name is written \\.")
     return tuple(map("".join, names))
 
 

@@ -9,13 +9,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from gossamer.filters.nodes import OPERATORS, Compare, Exists, Group, Member, Node, Not, Path, Scalar
-from gossamer.filters.operands import DEEPEST, as_ordered, as_path, as_scalar, as_scalars, brief, refuse, show
+from gossamer.filters.operands import DEEPEST_FILTER, as_ordered, as_path, as_scalar, as_scalars, brief, refuse, show
 
 MOST_CONDITIONS = 256
 """In one filter: keeps the SQL inside SQLite's limits on depth and variables, whatever its shape."""
 
 MOST_CHARACTERS = 1_000_000
 """Of all keys and values of a filter in sum, numbers as they are written."""
+
+MOST_LEVELS = 1_024
+"""Of the keys of all conditions in sum: each level is a table in the SQL, which SQLite takes time to plan."""
 
 
 def parse(where: Mapping[str, Any], *, conditions: int = MOST_CONDITIONS, characters: int = MOST_CHARACTERS) -> Node:
@@ -33,6 +36,7 @@ class _Parser:
         self._most_characters = most_characters
         self._conditions = 0
         self._characters = 0
+        self._levels = 0
 
     def filter(self, where: Any, depth: int) -> Node:
         """A dict of keys and logical operators: all of them."""
@@ -50,8 +54,9 @@ class _Parser:
             return self._logical(key, value, depth)
         if isinstance(value, Mapping):
             return self._operators(self._path(key), key, value, depth)
-        self._count_condition()
-        return Member(self._path(key), (self._scalar(value, key),))
+        path = self._path(key)
+        self._count_condition(path)
+        return Member(path, (self._scalar(value, key),))
 
     def _logical(self, name: str, value: Any, depth: int) -> Node:
         """An operator where a key could stand: $and, $or, $not."""
@@ -73,7 +78,7 @@ class _Parser:
     def _operator(self, path: Path, key: str, name: Any, operand: Any, depth: int) -> Node:
         if name == "$not":
             return Not(self._negated(path, key, operand, depth))
-        self._count_condition()
+        self._count_condition(path)
         match name:
             case "$eq" | "$ne":
                 node: Node = Member(path, (self._scalar(operand, key),))
@@ -106,10 +111,13 @@ class _Parser:
         self._count_characters(len(value if isinstance(value, str) else repr(value)))
         return value
 
-    def _count_condition(self) -> None:
+    def _count_condition(self, path: Path) -> None:
         self._conditions += 1
         if self._conditions > self._most_conditions:
             refuse(f"more than {self._most_conditions} conditions are too many: put many values of a key into $in")
+        self._levels += len(path)
+        if self._levels > MOST_LEVELS:
+            refuse(f"the filter's keys go more than {MOST_LEVELS:,} levels deep in sum: use fewer or flatter ones")
 
     def _count_characters(self, characters: int) -> None:
         self._characters += characters
@@ -146,5 +154,5 @@ def _group(every: bool, nodes: Iterable[Node]) -> Node:
 
 
 def _check_depth(depth: int) -> None:
-    if depth > DEEPEST:
-        refuse(f"the filter is nested more than {DEEPEST} levels deep: make it flatter")
+    if depth > DEEPEST_FILTER:
+        refuse(f"the filter is nested more than {DEEPEST_FILTER} levels deep: make it flatter")

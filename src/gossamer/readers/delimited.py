@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any
 
 from gossamer.readers.fields import Job, Row, records
-from gossamer.readers.opening import LONGEST_LINE, open_text
+from gossamer.readers.opening import LONGEST_LINE, TooLargeError, open_text
 from gossamer.readers.record import Account, Record
 from gossamer.readers.values import typed
 from gossamer.readers.walk import Source
@@ -47,8 +47,31 @@ def _read(source: Source, job: Job, delimiters: str) -> Iterator[Record]:
         delimiter = max(delimiters, key=lambda each: len(_fields(sample[:1], each)))
         by_line = delimiter == "\t" and _is_a_row_a_line(sample, ended)
         quoting: Any = csv.QUOTE_NONE if by_line else csv.QUOTE_MINIMAL
-        reader = csv.reader(chain(sample, lines), delimiter=delimiter, quoting=quoting, strict=True)
-        yield from records(_rows(reader, by_line, source, job.account), source, job, typed)
+        bounded = _Bounded(chain(sample, lines))
+        reader = csv.reader(bounded, delimiter=delimiter, quoting=quoting, strict=True)
+        yield from records(_rows(reader, bounded, by_line, source, job.account), source, job, typed)
+
+
+class _Bounded(Iterator[str]):
+    """Lines of a file, of which one row may take so many characters: quotes can hold any number of lines."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self._characters = 0
+        self._row = 1
+        """The line where the row begins."""
+
+    def begin_row(self, line: int) -> None:
+        """What comes now belongs to another row."""
+        self._characters, self._row = 0, line
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._characters += len(line)
+        if self._characters > LONGEST_LINE:
+            where = f"the row that begins at line {self._row} has more than {LONGEST_LINE:,} characters"
+            raise TooLargeError(f"{where}, and the file is not read any further", "Look for an open quote")
+        return line
 
 
 def _fields(lines: list[str], delimiter: str) -> list[str]:
@@ -81,10 +104,11 @@ def _is_a_row_a_line(sample: list[str], ended: bool) -> bool:
     return False
 
 
-def _rows(reader: Any, by_line: bool, source: Source, account: Account) -> Iterator[Row]:
+def _rows(reader: Any, lines: _Bounded, by_line: bool, source: Source, account: Account) -> Iterator[Row]:
     header: list[str] | None = None
     while True:
         line = reader.line_num + 1
+        lines.begin_row(line)
         try:
             values = next(reader)
         except StopIteration:

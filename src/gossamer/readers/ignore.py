@@ -7,6 +7,9 @@ git itself), and no library answers it for folders.
     docs        anything of that name, at any depth         /docs, a/docs   with a slash: from the folder of the file
     docs/       folders only                                !docs           takes back what a line above excluded
     *  ?  [a-z] within one name                             **/a  a/**/b  a/**   any folders, or everything inside
+
+These files may come from a stranger, so no pattern may take exponential time. What stands between two stars has a
+fixed length, so its first match is as good as any later one: it goes into an atomic group, as in Python's fnmatch.
 """
 
 from __future__ import annotations
@@ -15,12 +18,18 @@ import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
 _LONGEST = 1 << 20
 """Characters of a .gitignore; what comes after is not honoured."""
+_LONGEST_LINE = 4096
+"""Characters of a pattern, as many as Linux allows in a path; a longer one matches nothing."""
+MOST_NESTED = 100
+"""Folders around a file that have a .gitignore: each is asked about every file below it."""
+_STAR = "[^/]*?"
+_FOLDERS = "(?:[^/]*/)*?"
 _BRACKETS = re.compile(r"\[([!^]?)(\]?(?:\\.|\[:[a-z]+:\]|[^\]\\])*)\]", re.DOTALL)
 _CLASS = re.compile(r"\[:([a-z]+):\]|\\(.)|([\[\]^&|~])", re.DOTALL)
 _CLASSES = {
@@ -45,28 +54,35 @@ class Pattern:
     whole_path: bool
     """Whether the path is matched, or just the name at its end."""
 
-    def matches(self, path: PurePath, is_folder: bool) -> bool:
+    def matches(self, path: str, is_folder: bool) -> bool:
         """Whether it speaks of `path`, given relative to the folder of the .gitignore."""
         if self.folders_only and not is_folder:
             return False
-        return self.regex.fullmatch(path.as_posix() if self.whole_path else path.name) is not None
+        return self.regex.fullmatch(path if self.whole_path else path.rpartition("/")[2]) is not None
 
 
 @dataclass(frozen=True)
 class Rules:
     """The .gitignore of a folder, and those of the folders around it: the innermost that says something decides."""
 
-    folder: Path
+    start: int
+    """Where the name of something in the folder begins in its path."""
     patterns: list[Pattern]
     outer: Rules | None
+    nested: int
+    """How many files of rules there are, this one and those around it."""
 
     def excludes(self, path: Path, is_folder: bool) -> bool:
-        """Whether `path`, somewhere below `folder`, is ignored."""
-        relative = path.relative_to(self.folder)
-        for pattern in reversed(self.patterns):
-            if pattern.matches(relative, is_folder):
-                return not pattern.negated
-        return self.outer is not None and self.outer.excludes(path, is_folder)
+        """Whether `path`, somewhere below the folder, is ignored."""
+        text, rules = path.as_posix(), self
+        while True:
+            relative = text[rules.start :]
+            for pattern in reversed(rules.patterns):
+                if pattern.matches(relative, is_folder):
+                    return not pattern.negated
+            if rules.outer is None:
+                return False
+            rules = rules.outer
 
 
 def enter(folder: Path, outer: Rules | None) -> Rules | None:
@@ -80,7 +96,8 @@ def enter(folder: Path, outer: Rules | None) -> Rules | None:
     except OSError as error:
         logger.warning("%s is not honoured: %s", file, error)
         return outer
-    return Rules(folder, parse(text.split("\n")), outer)
+    start = len((folder / "a").as_posix()) - 1
+    return Rules(start, parse(text.split("\n")), outer, 1 + (outer.nested if outer else 0))
 
 
 def matcher(lines: Iterable[str]) -> Callable[[Path], bool]:
@@ -88,11 +105,16 @@ def matcher(lines: Iterable[str]) -> Callable[[Path], bool]:
     patterns = parse(lines)[::-1]
 
     def wanted(path: Path) -> bool:
-        parts = [(path, False), *((parent, True) for parent in path.parents)]
+        parts = [(path.as_posix(), False), *((_posix(parent), True) for parent in path.parents)]
         speaking = (each for each in patterns if any(each.matches(*part) for part in parts))
         return not next(speaking, _NONE).negated
 
     return wanted
+
+
+def _posix(path: Path) -> str:
+    """A relative path as text; the folder that it is relative to has no name."""
+    return "" if path == Path() else path.as_posix()
 
 
 def parse(lines: Iterable[str]) -> list[Pattern]:
@@ -102,7 +124,7 @@ def parse(lines: Iterable[str]) -> list[Pattern]:
 
 def _pattern(line: str) -> Pattern | None:
     line = _without_end(line.removesuffix("\r"))
-    if not line or line.startswith("#"):
+    if not line or line.startswith("#") or len(line) > _LONGEST_LINE:
         return None
     negated = line.startswith("!")
     line = line[1:] if negated else line
@@ -120,29 +142,53 @@ def _without_end(line: str) -> str:
 
 def _regex(glob: str) -> re.Pattern[str] | None:
     """`glob` as a regular expression; None where git would match nothing: an open bracket, a \\ at the end."""
-    parts, at = [], 0
+    steps, at = [], 0
     while at < len(glob):
         step = _step(glob, at)
         if step is None:
             return None
-        parts.append(step[0])
+        steps.append(step[0])
         at += step[1]
     try:
-        return re.compile("".join(parts), re.DOTALL)
+        return re.compile(_joined(steps, _FOLDERS, _names), re.DOTALL)
     except re.error:  # such as the range z-a
         return None
+
+
+def _names(steps: list[str]) -> str:
+    """Steps without any number of folders, name by name."""
+    return "/".join(_joined(name, _STAR, "".join) for name in _split(steps, "/"))
+
+
+def _joined(steps: list[str], wild: str, join: Callable[[list[str]], str]) -> str:
+    """What stands between two wild steps is matched where it is found first, for good; what comes last, anywhere."""
+    first, *between = _split(steps, wild)
+    if not between:
+        return join(first)
+    *between, last = between
+    return join(first) + "".join(f"(?>{wild}{join(each)})" for each in between) + wild + join(last)
+
+
+def _split(steps: list[str], at: str) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for step in steps:
+        if step == at:
+            parts.append([])
+        else:
+            parts[-1].append(step)
+    return parts
 
 
 def _step(glob: str, at: int) -> tuple[str, int] | None:
     """The regular expression for what stands at `at`, and how many characters that is."""
     opens = at == 0 or glob[at - 1] == "/"
     if opens and glob.startswith("**/", at):
-        return "(?:.*/)?", 3
+        return _FOLDERS, 3
     if opens and at > 0 and glob[at:] == "**":
         return ".+", 2
     match glob[at]:
         case "*":
-            return "[^/]*", len(glob[at:]) - len(glob[at:].lstrip("*"))
+            return _STAR, len(glob[at:]) - len(glob[at:].lstrip("*"))
         case "?":
             return "[^/]", 1
         case "[":

@@ -13,7 +13,7 @@ from gossamer.readers.record import Account, Record
 from gossamer.readers.values import clean
 from gossamer.readers.walk import Source
 
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 
@@ -48,7 +48,7 @@ def title_of(markdown: str) -> str | None:
         elif opened:
             fence = opened[1]
         elif heading := _HEADING.match(line):
-            return heading[1].strip() or None
+            return line[heading.end() :].rstrip(" \t").rstrip("#").strip() or None
         elif before.strip() and _UNDERLINE.match(line):
             return before.strip()
         before = line

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gossamer.errors import InputError, ParameterError
-from gossamer.readers.ignore import Rules, enter, matcher
+from gossamer.readers.ignore import MOST_NESTED, Rules, enter, matcher
 from gossamer.readers.values import clean
 
 logger = logging.getLogger(__name__)
@@ -126,6 +126,9 @@ def _walk(top: Path) -> Iterator[Path]:
             yield path
             continue
         rules = enter(path, rules)
+        if rules is not None and rules.nested > MOST_NESTED:
+            logger.warning("skipped %s: more than %d nested folders have a .gitignore", path, MOST_NESTED)
+            continue
         for child, child_is_folder in reversed(_children(path)):
             if rules is None or not rules.excludes(child, child_is_folder):
                 stack.append((child, child_is_folder, rules))

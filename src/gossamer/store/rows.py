@@ -124,11 +124,6 @@ def remove_documents(db: sqlite3.Connection, numbers: Sequence[int]) -> None:
 # -- passages and their vectors --------------------------------------------------------------------
 
 
-def count_passages(db: sqlite3.Connection) -> int:
-    """How many there are."""
-    return int(db.execute("SELECT count(*) FROM passages WHERE gone IS NULL").fetchone()[0])
-
-
 def passages_by_number(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PassageRow]:
     """The passages of these numbers, all of which must be there."""
     wanted = list(numbers)

@@ -7,7 +7,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -103,9 +103,8 @@ def _settings(db: sqlite3.Connection) -> Settings | None:
     except (GossamerError, sqlite3.Error, ValueError, KeyError, TypeError):
         pass
     try:
-        values = json.loads(db.execute("SELECT value FROM settings WHERE name = 'index'").fetchone()[0])
-        return Settings(**{field.name: values[field.name] for field in fields(Settings)})
-    except (sqlite3.Error, ValueError, KeyError, TypeError):
+        return schema.parse_settings(db.execute("SELECT value FROM settings WHERE name = 'index'").fetchone()[0])
+    except (sqlite3.Error, ValueError, TypeError):
         return None
 
 

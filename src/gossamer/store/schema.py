@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from gossamer.errors import CorruptError, FormatVersionError, NotAnIndexError, StateError
+from gossamer.errors import CorruptError, FormatVersionError, NotAnIndexError, ParameterError, StateError
+from gossamer.snippets import shortened
 from gossamer.version import __version__
 
 FORMAT_VERSION = 1
@@ -122,7 +123,9 @@ def check_version(db: sqlite3.Connection, where: str) -> None:
 
 
 def write_settings(db: sqlite3.Connection, settings: Settings) -> None:
-    """Store the settings."""
+    """Store the settings, if they can be read again."""
+    if (problem := _problem(settings)) is not None:
+        raise ParameterError(problem)
     value = json.dumps(asdict(settings), sort_keys=True)
     db.execute("INSERT OR REPLACE INTO settings VALUES ('index', ?, ?)", (value, zlib.crc32(value.encode())))
 
@@ -134,13 +137,38 @@ def read_settings(db: sqlite3.Connection) -> Settings:
     if row is None or not isinstance(row[0], str) or zlib.crc32(row[0].encode()) != row[1]:
         raise altered
     try:
-        values: dict[str, Any] = json.loads(row[0])
-        settings = Settings(**{field.name: values[field.name] for field in fields(Settings)})
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return parse_settings(row[0])
+    except ValueError as error:
         raise altered from error
-    if not all(isinstance(getattr(settings, field.name), _KINDS[str(field.type)]) for field in fields(Settings)):
-        raise altered
+
+
+def parse_settings(text: str) -> Settings:
+    """Settings from JSON text; ValueError where something is missing, of another kind or out of range."""
+    try:
+        values: dict[str, Any] = json.loads(text)
+        settings = Settings(**{field.name: values[field.name] for field in fields(Settings)})
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError("these are no settings of an index") from error
+    if (problem := _problem(settings)) is not None:
+        raise ValueError(problem)
     return settings
 
 
-_KINDS: dict[str, Any] = {"str": str, "int": int, "int | None": int | None}
+def _problem(settings: Settings) -> str | None:
+    """What is wrong with a setting, and what it may be."""
+    for field in fields(Settings):
+        value, kind = getattr(settings, field.name), str(field.type)
+        if kind == "str":
+            if not isinstance(value, str):
+                return f"{field.name} must be a text, got {type(value).__name__}"
+            continue
+        if value is None and kind == "int | None":
+            continue
+        least, most = _RANGES.get(field.name, (0, 2**53 - 1))
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            return f"{field.name} must be a whole number from {least} to {most:,}, got {shortened(repr(value), 25)}"
+    return None
+
+
+_RANGES = {"dim": (1, 2**16)}
+"""Settings that are numbers, the least and the most of each; others are at least 0 and exact as floats."""
