@@ -8,7 +8,7 @@ disk is nobody's business.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -111,9 +111,12 @@ def _plain(error: HTTPException) -> str:
 
 
 def _validation(error: RequestValidationError) -> str:
-    """The first thing that is wrong, and where; how many more there are."""
-    found = error.errors()
+    return first_of(error.errors())
+
+
+def first_of(found: Sequence[Any], *inside: str) -> str:
+    """The first of pydantic's errors, where it is, and how many more there are."""
     first = found[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in ("one", "many"))
+    where = ".".join(str(part) for part in (*inside, *first["loc"]) if part not in ("one", "many"))
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return f"{where}: {first['msg']}{more}"
