@@ -372,6 +372,38 @@ def test_a_head_that_does_not_arrive_is_not_waited_for() -> None:
             assert line.recv(15) == b"HTTP/1.1 200 OK"
 
 
+def test_an_answer_that_is_not_taken_is_counted_and_then_dropped() -> None:
+    """Forty answers of 20 MB waited in memory for clients that did not read, and counted as done."""
+    index = small_index(3)
+    index.add("x" * 500_000, "big", vectors=np.ones((1, 32)))
+    body = b'{"ids":[' + b'"big",' * 79 + b'"big"]}'
+    head = b"POST /v1/documents/get HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with running({"main": index}, limits=Limits(seconds=2.0, per_caller=1)) as found, line_to(found) as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        line.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert line.recv(15, socket.MSG_WAITALL) == b"HTTP/1.1 200 OK"
+        assert "wait for one" in problem(found.http.get("/v1/info"), 429)["detail"]
+        until(lambda: found.http.get("/v1/info").status_code == 200)
+        whole = found.http.post("/v1/documents/get", content=body, headers={"content-type": "application/json"})
+        assert [len(each["text"]) for each in whole.json()["documents"]] == [500_000] * 80
+
+
+def test_a_client_that_reads_slowly_gets_everything() -> None:
+    index = small_index(3)
+    index.add("x" * 500_000, "big", vectors=np.ones((1, 32)))
+    body = b'{"ids":[' + b'"big",' * 39 + b'"big"]}'
+    head = (
+        b"POST /v1/documents/get HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    )
+    with running({"main": index}, limits=Limits(seconds=2.0)) as found, line_to(found) as line:
+        line.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        taken = 0
+        while part := line.recv(1 << 19, socket.MSG_WAITALL):
+            taken += len(part)
+            time.sleep(0.07)  # three seconds in all
+        assert taken > 40 * 500_000
+
+
 def test_reads_run_side_by_side() -> None:
     index, slow = slow_index()
     with running({"main": index}) as found, ThreadPoolExecutor(2) as pool:
