@@ -20,6 +20,8 @@ from gossamer import Client, Index
 from gossamer.errors import ParameterError, TooSlowError
 from gossamer.server.keys import KeyRing, add_key
 from gossamer.server.limits import Limits
+from gossamer.server.run import Address
+from gossamer.server.run import run as serve
 from server.running import Running, problem, running, small_index, until
 
 
@@ -119,6 +121,55 @@ def test_documents_are_read_a_few_at_a_time() -> None:
         many = problem(found.http.post("/v1/documents/get", json={"ids": ids}), 422)
         assert "characters may be at most 1,000" in many["detail"]
         assert many["detail"].endswith("ask for fewer at once")
+
+
+def test_metadata_count_in_an_answer() -> None:
+    index = Index(encode)
+    index.add(["sun", "moon"], ["a", "b"], [{"x": "y" * 600}, {}])
+    with running({"main": index}, limits=Limits(answer=1000)) as found:
+        assert len(found.http.post("/v1/documents/get", json={"ids": ["a", "b", "b"]}).json()["documents"]) == 3
+        twice = problem(found.http.post("/v1/documents/get", json={"ids": ["a", "b", "a"]}), 422)
+        assert "characters may be at most 1,000 on this server, got 1,2" in twice["detail"]
+        assert found.http.post("/v1/search", json={"query": "sun"}).status_code == 200
+    index = Index(encode)
+    index.add(["sun", "moon"], ["a", "b"], [{"x": "y" * 600}] * 2)
+    with running({"main": index}, limits=Limits(answer=1000)) as found:
+        problem(found.http.post("/v1/search", json={"query": "sun", "k": 2}), 422)
+        assert found.http.post("/v1/search", json={"query": "sun", "k": 1}).status_code == 200
+
+
+def test_a_document_asked_for_often_is_read_once() -> None:
+    index, read = small_index(5), []
+    get = index.get
+    index.get = lambda ids: read.extend(ids) or get(ids)  # type: ignore
+    with running({"main": index}) as found:
+        answer = found.http.post("/v1/documents/get", json={"ids": ["d1", "d2", "d1"]}).json()
+    assert [each["id"] for each in answer["documents"]] == ["d1", "d2", "d1"]
+    assert read == ["d1", "d2"]
+
+
+def test_all_who_ask_whether_it_is_ready_share_one_look() -> None:
+    looks = []
+
+    class Counted(Index):
+        def __len__(self) -> int:
+            looks.append(1)
+            return super().__len__()
+
+    index, slow = slow_index()
+    index.__class__ = Counted
+    readers = min(8, (os.cpu_count() or 1) + 2)
+    with running({"main": index}, limits=Limits(waiting=1)) as found, ThreadPoolExecutor(readers + 4) as pool:
+        asked = [pool.submit(found.http.post, "/v1/novelty", json={"query": "slow"}) for _ in range(readers)]
+        for _ in asked:
+            assert slow.waiting.acquire(timeout=10)
+        start = time.monotonic()
+        looks.clear()
+        answers = [pool.submit(found.http.get, "/readyz") for _ in range(40)]
+        assert {each.result().status_code for each in answers} == {200}, "all readers are at work meanwhile"
+        assert 1 <= len(looks) <= 1 + (time.monotonic() - start)
+        slow.leave.set()
+        assert {each.result().status_code for each in asked} == {200}
 
 
 def test_a_k_that_nobody_gave_is_no_error() -> None:
@@ -437,3 +488,11 @@ def test_read_only_sees_what_another_process_writes(tmp_path: Path) -> None:
             assert len(client.search("sun")) == 1
             writer.add(["moon"], ["b"])
             assert len(client.search("sun")) == 2
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), 1e10, float("nan")])
+def test_time_is_limited_to_a_day(seconds: float) -> None:
+    with pytest.raises(ParameterError, match="seconds"):
+        Limits(seconds=seconds)
+    with running({"main": small_index(3)}) as found, pytest.raises(ParameterError, match="grace must be between"):
+        serve(found.app, Address(port=0), grace=seconds)
