@@ -16,7 +16,6 @@ from gossamer import deadline
 from gossamer.errors import StateError
 from gossamer.interrupts import uninterrupted
 
-
 _SLICE: Final = 0.1
 """Seconds for which Ctrl-C may be held back by a wait."""
 

@@ -132,8 +132,8 @@ def test_a_body_with_many_errors_is_refused_at_the_first(service: Running, path:
 def test_a_large_body_is_taken(own: Running) -> None:
     documents = [{"id": f"new{at}", "text": "sun " * 100} for at in range(900)]
     assert len(own.http.post("/v1/documents", json={"documents": documents}).json()["ids"]) == 900
-    surrogate = b'{"query": "sun", "where": {"a": {"$ne": "\\ud800"}}' + b" " * 300_000 + b"}"
-    assert own.http.post("/v1/search", content=surrogate, headers=JSON).status_code in (200, 422)
+    utf_16 = ('{"query": "sun"' + " " * 300_000 + "}").encode("utf-16")  # which Python takes beside the standard
+    assert own.http.post("/v1/search", content=utf_16, headers=JSON).status_code == 200
     broken = own.http.post("/v1/search", content=b'{"query": ' + b" " * 300_000, headers=JSON)
     assert "JSON" in problem(broken, 422)["detail"]
 

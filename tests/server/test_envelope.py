@@ -113,7 +113,7 @@ def full() -> Exception:
 @pytest.mark.parametrize(
     ("error", "status", "says", "again"),
     [
-        (DegradedError("/secret is degraded"), 503, "not changed until it is repaired", False),
+        (DegradedError("/secret is degraded"), 503, "not changed until whoever runs the server repairs it", False),
         (OutOfMemoryError("there is too little memory to work with /secret"), 503, "too little memory for this", True),
         (full(), 507, "the server's disk is full, and nothing was changed", False),
     ],

@@ -34,7 +34,8 @@ class JsonRoute(APIRoute):
         if self.body_field is None:
             return usual
         info = self.body_field.field_info
-        adapter: TypeAdapter[Any] = TypeAdapter(Annotated[info.annotation, info])
+        expected: Any = Annotated[info.annotation, info]
+        adapter: TypeAdapter[Any] = TypeAdapter(expected)
 
         async def handler(request: Request) -> Response:
             return await usual(_Request(request, adapter))

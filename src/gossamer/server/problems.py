@@ -42,9 +42,9 @@ _LONGEST: Final = 1000
 _INSIDE: Final = "something went wrong inside the server: its log says what, under this request_id"
 _OUR_SENTENCES: Final[dict[type[errors.GossamerError], str]] = {
     errors.ReadOnlyError: "this index is served for reading only: ask whoever runs the server",
-    errors.DegradedError: "this index can be searched, but not changed until it is repaired: ask whoever runs the server",
-    errors.OutOfMemoryError: "the server has too little memory for this, and nothing was changed: ask for less at once, "
-    "or try again later",
+    errors.DegradedError: "this index can be searched, but not changed until whoever runs the server repairs it",
+    errors.OutOfMemoryError: "the server has too little memory for this, and nothing was changed: ask for less, or try "
+    "again later",
 }
 """For errors whose own sentence may name a path."""
 
