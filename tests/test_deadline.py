@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
 import threading
 import time
@@ -15,8 +16,8 @@ import pytest
 from bag import encode
 from gossamer import Index, deadline
 from gossamer.deadline import check, holding, left, passed, within
-from gossamer.errors import GossamerError, TooSlowError
-from gossamer.locks import ReadWriteLock
+from gossamer.errors import ClosedError, GossamerError, ParameterError, StateError, TooSlowError
+from gossamer.locks import ReadWriteLock, Turn
 from gossamer.store.database import Database
 
 
@@ -43,6 +44,21 @@ def test_a_deadline_passes() -> None:
 def test_an_inner_deadline_cannot_be_later() -> None:
     with within(1.0), within(100.0):
         assert (left() or 0.0) <= 1.0
+
+
+def test_a_deadline_may_be_far_away_or_none() -> None:
+    lock = threading.Lock()
+    with within(1e10), holding(lock):  # a lock cannot wait for so long
+        assert 0.0 < (left() or 0.0) <= threading.TIMEOUT_MAX
+    with within(float("inf")), holding(lock):
+        assert left() is None
+    with within(1.0), within(float("inf")):
+        assert (left() or 0.0) <= 1.0
+    for wrong in (float("nan"), "2", True, None):
+        with pytest.raises(ParameterError, match="must be a number of seconds"), within(wrong):  # type: ignore[arg-type]
+            pass
+    with pytest.raises(TooSlowError), within(float("-inf")):
+        pass
 
 
 def test_what_is_late_already_does_not_begin() -> None:
@@ -91,6 +107,60 @@ def test_readers_wait_for_a_writer_no_longer() -> None:
         pass
     with lock.writing():
         pass
+
+
+def test_a_turn_is_waited_for_no_longer() -> None:
+    turn, taken, done = Turn(), threading.Event(), threading.Event()
+
+    def take() -> None:
+        with turn.alone():
+            taken.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    assert taken.wait(10)
+    with within(0.05), pytest.raises(TooSlowError), turn.alone():
+        pass
+    done.set()
+    thread.join()
+    with within(10.0), turn.alone():
+        with pytest.raises(StateError, match="being changed"), turn.alone():
+            pass
+        assert turn._lock.locked()
+    with pytest.raises(KeyboardInterrupt), within(10.0), turn.alone():
+        signal.raise_signal(signal.SIGINT)
+    assert (turn._owner, turn._lock.locked()) == (0, False)
+
+
+def test_ctrl_c_ends_the_wait_for_a_turn() -> None:
+    turn, before = Turn(), signal.getsignal(signal.SIGINT)
+    turn._lock.acquire()
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt), within(60.0), turn.alone():
+        pass
+    timer.join()
+    assert signal.getsignal(signal.SIGINT) is before
+    assert turn._owner == 0
+
+
+def test_changes_are_made_without_a_deadline() -> None:
+    def slow(texts: list[str]) -> Any:
+        if texts == ["moon"]:
+            time.sleep(0.3)
+        return encode(texts)
+
+    index = Index(slow)
+    index.add(["sun"], ["a"])
+    with within(0.2):
+        index.add(["moon"], ["b"])
+        assert passed()
+        with pytest.raises(TooSlowError):
+            index.search("sun")
+        index.close()
+    with pytest.raises(ClosedError):
+        index.search("sun")
 
 
 @pytest.fixture(params=["memory", "w", "r"])

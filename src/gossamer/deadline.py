@@ -9,13 +9,15 @@ A deadline holds for the thread that set it. Loops call `check`; SQLite and lock
 
 from __future__ import annotations
 
+import math
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from gossamer.errors import TooSlowError
+from gossamer.errors import ParameterError, TooSlowError
 
 _end: ContextVar[float | None] = ContextVar("gossamer_deadline", default=None)
 """On the clock of `time.monotonic`."""
@@ -23,9 +25,15 @@ _end: ContextVar[float | None] = ContextVar("gossamer_deadline", default=None)
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Let reads of this thread take so many seconds in all; a deadline that is set already and earlier stays."""
+    """Let reads of this thread take so many seconds in all; a deadline that is set already and earlier stays.
+
+    Infinity sets none.
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or math.isnan(seconds):
+        raise ParameterError(f"a deadline must be a number of seconds, got {seconds!r}: pass one as in within(2.0)")
     end, outer = time.monotonic() + seconds, _end.get()
-    token = _end.set(end if outer is None else min(end, outer))
+    end = end if outer is None else min(end, outer)
+    token = _end.set(None if math.isinf(end) and end > 0 else end)
     try:
         check()
         yield
@@ -61,9 +69,9 @@ def passed() -> bool:
 
 
 def left() -> float | None:
-    """Seconds until the deadline, at least 0; None where there is none."""
+    """Seconds until the deadline, at least 0 and at most what a lock can wait; None where there is none."""
     end = _end.get()
-    return None if end is None else max(0.0, end - time.monotonic())
+    return None if end is None else min(max(0.0, end - time.monotonic()), threading.TIMEOUT_MAX)
 
 
 class _Lock(Protocol):

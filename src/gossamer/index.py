@@ -208,7 +208,7 @@ class Index:
         """
         if self._process != os.getpid():
             return
-        with uninterrupted() as interruptible, self._one_writer.alone():
+        with deadline.suspended(), uninterrupted() as interruptible, self._one_writer.alone():
             if self._closed:
                 return
             try:
@@ -408,7 +408,7 @@ class Index:
     @contextmanager
     def _writer(self) -> Iterator[None]:
         self._check_process()
-        with self._one_writer.alone():
+        with self._one_writer.alone(), deadline.suspended():
             self._check_usable()
             if not self._store.writable:
                 raise ReadOnlyError(f'{self._store.where} was opened with mode="r": open it with mode="w" to change it')

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Condition, Lock, get_ident
+from typing import Final
 
 from gossamer import deadline
 from gossamer.errors import StateError
 from gossamer.interrupts import uninterrupted
+
+_SLICE: Final = 0.1
+"""Seconds for which Ctrl-C may be held back by a wait."""
 
 
 class Turn:
@@ -25,9 +29,12 @@ class Turn:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Wait for the others, and hold them off."""
+        """Wait for the others, no longer than until the deadline, and hold them off."""
         if self._owner == get_ident():
             raise _inside()
+        if deadline.left() is not None:
+            yield from self._alone_in_time()
+            return
         try:
             with self._lock:
                 self._owner = get_ident()
@@ -37,6 +44,21 @@ class Turn:
             if self._owner == get_ident():
                 self._owner = 0
             raise
+
+    def _alone_in_time(self) -> Iterator[None]:
+        """The same with a deadline. ``with`` cannot wait for so long only, so Ctrl-C is held back while it is taken."""
+        while True:
+            with uninterrupted() as interruptible:
+                if self._lock.acquire(timeout=min(deadline.left() or 0.0, _SLICE)):
+                    try:
+                        self._owner = get_ident()
+                        with interruptible():
+                            yield
+                    finally:
+                        self._owner = 0
+                        self._lock.release()
+                    return
+            deadline.check()
 
 
 class ReadWriteLock:

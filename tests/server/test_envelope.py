@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -13,7 +14,7 @@ import pytest
 
 from bag import encode
 from gossamer import Index
-from gossamer.errors import CorruptError
+from gossamer.errors import CorruptError, DegradedError, DiskError, OutOfMemoryError
 from gossamer.server.envelope import JsonLines, log_to_stderr
 from gossamer.server.page import POLICY, read_files
 from gossamer.store import rows
@@ -101,6 +102,47 @@ def test_what_breaks_inside_stays_inside(caplog: pytest.LogCaptureFixture, tmp_p
             assert record.fields == {"request_id": inside["request_id"]}  # type: ignore[attr-defined]
             assert "secret" in JsonLines().format(record)
         assert found.http.post("/v1/search", json={"query": "sun"}).status_code == 200
+
+
+def full() -> Exception:
+    error = DiskError("the disk of /secret is full")
+    error.__cause__ = OSError(errno.ENOSPC, "No space left on device", "/secret")
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "says", "again"),
+    [
+        (DegradedError("/secret is degraded"), 503, "not changed until whoever runs the server repairs it", False),
+        (OutOfMemoryError("there is too little memory to work with /secret"), 503, "too little memory for this", True),
+        (full(), 507, "the server's disk is full, and nothing was changed", False),
+    ],
+    ids=["degraded", "memory", "disk"],
+)
+def test_what_the_machine_lacks_is_told_without_paths(error: Exception, status: int, says: str, again: bool) -> None:
+    def broken(texts: list[str]) -> Any:
+        if texts == ["broken"]:
+            raise error
+        return encode(texts)
+
+    index = Index(broken)
+    index.add(["sun", "moon"])
+    with running({"main": index}) as found:
+        answer = found.http.post("/v1/documents", json={"id": "x", "text": "broken"})
+        assert says in problem(answer, status)["detail"]
+        assert "secret" not in answer.text
+        assert ("retry-after" in answer.headers) is again
+
+
+def test_sqlites_full_disk_is_told_too(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "a.gsm", encode)
+    index.add(["sun"], ["a"])
+    with index._store.reading() as db:
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+    index._store.database._main.execute(f"PRAGMA max_page_count = {pages}")
+    with running({"main": index}) as found:
+        answer = found.http.post("/v1/documents", json={"id": "x", "text": "moon " * 20_000})
+        assert "disk is full" in problem(answer, 507)["detail"]
 
 
 def stored(metadata: str) -> Index:

@@ -20,6 +20,8 @@ from gossamer import Client, Index
 from gossamer.errors import ParameterError, TooSlowError
 from gossamer.server.keys import KeyRing, add_key
 from gossamer.server.limits import Limits
+from gossamer.server.run import Address
+from gossamer.server.run import run as serve
 from server.running import Running, problem, running, small_index, until
 
 
@@ -119,6 +121,55 @@ def test_documents_are_read_a_few_at_a_time() -> None:
         many = problem(found.http.post("/v1/documents/get", json={"ids": ids}), 422)
         assert "characters may be at most 1,000" in many["detail"]
         assert many["detail"].endswith("ask for fewer at once")
+
+
+def test_metadata_count_in_an_answer() -> None:
+    index = Index(encode)
+    index.add(["sun", "moon"], ["a", "b"], [{"x": "y" * 600}, {}])
+    with running({"main": index}, limits=Limits(answer=1000)) as found:
+        assert len(found.http.post("/v1/documents/get", json={"ids": ["a", "b", "b"]}).json()["documents"]) == 3
+        twice = problem(found.http.post("/v1/documents/get", json={"ids": ["a", "b", "a"]}), 422)
+        assert "characters may be at most 1,000 on this server, got 1,2" in twice["detail"]
+        assert found.http.post("/v1/search", json={"query": "sun"}).status_code == 200
+    index = Index(encode)
+    index.add(["sun", "moon"], ["a", "b"], [{"x": "y" * 600}] * 2)
+    with running({"main": index}, limits=Limits(answer=1000)) as found:
+        problem(found.http.post("/v1/search", json={"query": "sun", "k": 2}), 422)
+        assert found.http.post("/v1/search", json={"query": "sun", "k": 1}).status_code == 200
+
+
+def test_a_document_asked_for_often_is_read_once() -> None:
+    index, read = small_index(5), []
+    get = index.get
+    index.get = lambda ids: read.extend(ids) or get(ids)  # type: ignore
+    with running({"main": index}) as found:
+        answer = found.http.post("/v1/documents/get", json={"ids": ["d1", "d2", "d1"]}).json()
+    assert [each["id"] for each in answer["documents"]] == ["d1", "d2", "d1"]
+    assert read == ["d1", "d2"]
+
+
+def test_all_who_ask_whether_it_is_ready_share_one_look() -> None:
+    looks = []
+
+    class Counted(Index):
+        def __len__(self) -> int:
+            looks.append(1)
+            return super().__len__()
+
+    index, slow = slow_index()
+    index.__class__ = Counted
+    readers = min(8, (os.cpu_count() or 1) + 2)
+    with running({"main": index}, limits=Limits(waiting=1)) as found, ThreadPoolExecutor(readers + 4) as pool:
+        asked = [pool.submit(found.http.post, "/v1/novelty", json={"query": "slow"}) for _ in range(readers)]
+        for _ in asked:
+            assert slow.waiting.acquire(timeout=10)
+        start = time.monotonic()
+        looks.clear()
+        answers = [pool.submit(found.http.get, "/readyz") for _ in range(40)]
+        assert {each.result().status_code for each in answers} == {200}, "all readers are at work meanwhile"
+        assert 1 <= len(looks) <= 1 + (time.monotonic() - start)
+        slow.leave.set()
+        assert {each.result().status_code for each in asked} == {200}
 
 
 def test_a_k_that_nobody_gave_is_no_error() -> None:
@@ -372,6 +423,38 @@ def test_a_head_that_does_not_arrive_is_not_waited_for() -> None:
             assert line.recv(15) == b"HTTP/1.1 200 OK"
 
 
+def test_an_answer_that_is_not_taken_is_counted_and_then_dropped() -> None:
+    """Forty answers of 20 MB waited in memory for clients that did not read, and counted as done."""
+    index = small_index(3)
+    index.add("x" * 500_000, "big", vectors=np.ones((1, 32)))
+    body = b'{"ids":[' + b'"big",' * 79 + b'"big"]}'
+    head = b"POST /v1/documents/get HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with running({"main": index}, limits=Limits(seconds=2.0, per_caller=1)) as found, line_to(found) as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        line.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert line.recv(15, socket.MSG_WAITALL) == b"HTTP/1.1 200 OK"
+        assert "wait for one" in problem(found.http.get("/v1/info"), 429)["detail"]
+        until(lambda: found.http.get("/v1/info").status_code == 200)
+        whole = found.http.post("/v1/documents/get", content=body, headers={"content-type": "application/json"})
+        assert [len(each["text"]) for each in whole.json()["documents"]] == [500_000] * 80
+
+
+def test_a_client_that_reads_slowly_gets_everything() -> None:
+    index = small_index(3)
+    index.add("x" * 500_000, "big", vectors=np.ones((1, 32)))
+    body = b'{"ids":[' + b'"big",' * 39 + b'"big"]}'
+    head = (
+        b"POST /v1/documents/get HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    )
+    with running({"main": index}, limits=Limits(seconds=2.0)) as found, line_to(found) as line:
+        line.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        taken = 0
+        while part := line.recv(1 << 19, socket.MSG_WAITALL):
+            taken += len(part)
+            time.sleep(0.07)  # three seconds in all
+        assert taken > 40 * 500_000
+
+
 def test_reads_run_side_by_side() -> None:
     index, slow = slow_index()
     with running({"main": index}) as found, ThreadPoolExecutor(2) as pool:
@@ -405,3 +488,11 @@ def test_read_only_sees_what_another_process_writes(tmp_path: Path) -> None:
             assert len(client.search("sun")) == 1
             writer.add(["moon"], ["b"])
             assert len(client.search("sun")) == 2
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), 1e10, float("nan")])
+def test_time_is_limited_to_a_day(seconds: float) -> None:
+    with pytest.raises(ParameterError, match="seconds"):
+        Limits(seconds=seconds)
+    with running({"main": small_index(3)}) as found, pytest.raises(ParameterError, match="grace must be between"):
+        serve(found.app, Address(port=0), grace=seconds)

@@ -173,3 +173,10 @@ def test_tls(path: Path, tmp_path: Path) -> None:
             assert len(client) == 4
         with Client(told["url"]) as careful, pytest.raises(UnreachableError, match="CERTIFICATE_VERIFY_FAILED"):
             careful.info()
+
+
+@pytest.mark.parametrize("seconds", ["inf", "1e10", "nan"])
+def test_a_timeout_is_at_most_a_day(path: Path, seconds: str) -> None:
+    result = run("serve", path, "--timeout", seconds)
+    assert result.exit_code == 2
+    assert not isinstance(result.exception, OverflowError)

@@ -55,7 +55,9 @@ def serve(
     max_assignments: Annotated[
         int, typer.Option(min=1, help="Documents told with their topic in an answer, times the levels.")
     ] = 1_000_000,
-    max_answer: Annotated[int, typer.Option(min=1, help="Characters of the documents in an answer.")] = 64 * 2**20,
+    max_answer: Annotated[
+        int, typer.Option(min=1, help="Characters of the documents in an answer, with metadata.")
+    ] = 64 * 2**20,
     max_conditions: Annotated[int, typer.Option(min=1, max=256, help="Conditions of a filter.")] = 32,
     max_filter: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Characters of a filter's keys and values.")
@@ -63,7 +65,7 @@ def serve(
     max_requests: Annotated[int, typer.Option(min=1, help="Requests at once.")] = 128,
     per_caller: Annotated[int, typer.Option(min=1, help="Of them from one key or address.")] = 64,
     max_waiting: Annotated[int, typer.Option(min=1, help="Searches, other reads, or writes that wait.")] = 64,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 30.0,
+    timeout: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds for a request.")] = 30.0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

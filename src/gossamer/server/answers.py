@@ -12,8 +12,8 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Scope
 
-from gossamer.results import Explanation
-from gossamer.server.problems import MEDIA_TYPE, problem_of
+from gossamer.results import Document, Explanation, Hit
+from gossamer.server.problems import MEDIA_TYPE, problem_of, worth_trying_again
 
 _DEEPEST: Final = 200
 """Levels of an answer: orjson writes 254, and most parsers read as many."""
@@ -52,6 +52,11 @@ def _plain(value: Any, level: int = 0) -> Any:
     return [_plain(inner, level + 1) for inner in value]
 
 
+def characters_of(document: Document | Hit) -> int:
+    """The length of a document in an answer: its text, and its metadata as JSON."""
+    return len(document.text) + (len(as_json(document.metadata)) if document.metadata else 0)
+
+
 def of_why(why: Explanation) -> dict[str, Any]:
     """An explanation with what follows from its fields: `gap`, and the sentences as `text`."""
     return {**vars(why), "gap": why.gap, "text": " ".join(why.sentences)}
@@ -61,7 +66,7 @@ def problem_response(error: Exception, scope: Scope) -> Response:
     """An error as an answer."""
     problem = problem_of(error)
     headers = dict(getattr(error, "headers", None) or {})
-    if problem.status == 503:
+    if worth_trying_again(error, problem.status):
         headers.setdefault("Retry-After", "1")
     body = as_json(problem.to_dict(quote(scope["path"]), scope["state"]["request_id"]))
     return Response(body, problem.status, headers, MEDIA_TYPE)

@@ -28,6 +28,7 @@ from gossamer.server.keys import KeyRing
 from gossamer.server.limits import Limits
 from gossamer.server.metrics import Metrics
 from gossamer.server.openapi import describe
+from gossamer.server.readiness import Readiness
 from gossamer.server.routes import about, browsing, documents, health, searching, stream
 from gossamer.server.service import Service
 from gossamer.server.workers import Workers
@@ -54,7 +55,8 @@ def create_app(
     files     the explorer page; without, the package's own
     """
     limits = limits or Limits()
-    service = Service(catalog, limits, Workers(limits.seconds, limits.waiting), Metrics(catalog))
+    workers = Workers(limits.seconds, limits.waiting)
+    service = Service(catalog, limits, workers, Metrics(catalog), Readiness(catalog, workers))
     shown = list(page.read_files() if files is None else files)
     public = _PUBLIC | {file.address for file in shown}
     app = FastAPI(

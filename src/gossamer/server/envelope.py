@@ -33,6 +33,8 @@ HEADERS: Final = {
 """On every answer, unless the answer has its own."""
 
 _RAW: Final = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_PIECE: Final = 64 * 1024
+"""Bytes of an answer that are sent at once."""
 _numbers = count(secrets.randbits(62))
 """Request ids: no two alike, and different ones after each start. They are no secret."""
 
@@ -61,7 +63,9 @@ class Envelope:
                 there = {name for name, _ in headers}
                 headers.append((b"x-request-id", request_id.encode()))
                 headers.extend(header for header in _RAW if header[0] not in there)
-            await send(message)
+                await send(message)
+            else:
+                await _in_pieces(message, send)
 
         self._metrics.in_flight.inc()
         try:
@@ -78,6 +82,15 @@ class Envelope:
             self._metrics.in_flight.dec()
             self._metrics.observe(_route(scope), scope["method"], status, seconds)
             _tell(scope, request_id, status, seconds)
+
+
+async def _in_pieces(message: Message, send: Send) -> None:
+    """Send a body piece by piece: uvicorn waits before each for the client to take the last ones."""
+    body = message.get("body", b"")
+    for at in range(0, len(body) - _PIECE, _PIECE):
+        await send({"type": message["type"], "body": body[at : at + _PIECE], "more_body": True})
+    sent = max(0, (len(body) - 1) // _PIECE * _PIECE)
+    await send({**message, "body": body[sent:]} if sent else message)
 
 
 def _request_id(scope: Scope) -> str:

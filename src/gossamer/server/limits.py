@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 from gossamer.errors import ParameterError
 from gossamer.filters import check_size
+
+LONGEST: Final = 86_400
+"""Seconds that a request may take at most, whatever the server's limit."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Limits:
     assignments: int = 1_000_000
     """Documents told with their topic in one answer, times the levels."""
     answer: int = 64 * 2**20
-    """Characters of the documents in one answer."""
+    """Characters of the documents in one answer, text and metadata."""
     conditions: int = 32
     """Conditions of a filter: each may look at every document."""
     filter: int = 64 * 2**10
@@ -48,6 +51,8 @@ class Limits:
             value = getattr(self, field.name)
             if not value > 0:
                 raise ParameterError(f"the limit {field.name!r} must be above 0, got {value}")
+        if self.seconds > LONGEST:
+            raise ParameterError(f"the limit 'seconds' may be at most {LONGEST:,}, a day, got {self.seconds}")
 
     def check_k(self, k: int, *, given: bool = True, explain: bool = False) -> int:
         """`k` if it is allowed; one that nobody gave is made so."""

@@ -22,8 +22,9 @@ _REFUSALS: Final = {
     422: "Something in the request is wrong: the sentence says what.",
     429: "Too many requests at once from this caller.",
     500: "The server's own fault.",
-    503: "Busy or stopping: nothing was done, try again.",
+    503: "Busy, stopping, short of memory, or an index that must be repaired: nothing was done.",
     504: "It took too long.",
+    507: "The server's disk is full: nothing was changed.",
 }
 _WITH_BODY: Final = frozenset((400, 408, 413, 415))
 

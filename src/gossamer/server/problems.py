@@ -7,8 +7,9 @@ disk is nobody's business.
 
 from __future__ import annotations
 
+import errno
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -28,6 +29,8 @@ _STATUS: Final[dict[type[errors.GossamerError], int]] = {
     errors.ClosedError: 503,
     errors.LockedError: 503,
     errors.ModelUnavailableError: 503,
+    errors.DegradedError: 503,
+    errors.OutOfMemoryError: 503,
     errors.TooSlowError: 504,
     errors.GossamerError: 500,
 }
@@ -37,6 +40,15 @@ _LONGEST: Final = 1000
 """Characters of a sentence: what it quotes may be megabytes."""
 
 _INSIDE: Final = "something went wrong inside the server: its log says what, under this request_id"
+_OUR_SENTENCES: Final[dict[type[errors.GossamerError], str]] = {
+    errors.ReadOnlyError: "this index is served for reading only: ask whoever runs the server",
+    errors.DegradedError: "this index can be searched, but not changed until whoever runs the server repairs it",
+    errors.OutOfMemoryError: "the server has too little memory for this, and nothing was changed: ask for less, or try "
+    "again later",
+}
+"""For errors whose own sentence may name a path."""
+
+_FULL: Final = "the server's disk is full, and nothing was changed: ask whoever runs the server to make room"
 _UNAVAILABLE: Final = "the index cannot be used now: the server's log says why, under this request_id. Try again later"
 
 
@@ -82,7 +94,7 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, HTTPException):
         return Problem(error.status_code, _plain(error), "" if error.status_code != 400 else "invalid-request")
     if isinstance(error, errors.GossamerError):
-        status = next(status for kind, status in _STATUS.items() if isinstance(error, kind))
+        status = _status(error)
         return Problem(status, _sentence(error, status), word_of(type(error)))
     return Problem(500, _INSIDE, "inside")
 
@@ -93,11 +105,37 @@ def word_of(kind: type[errors.GossamerError]) -> str:
     return re.sub(r"(?<=.)(?=[A-Z])", "-", name).lower()
 
 
+def worth_trying_again(error: Exception, status: int) -> bool:
+    """Whether what was refused with 503 may work in a moment; a degraded index stays so until it is repaired."""
+    return status == 503 and not isinstance(error, errors.DegradedError)
+
+
+def _status(error: errors.GossamerError) -> int:
+    if isinstance(error, errors.DiskError) and _is_full(error):
+        return 507
+    return next(status for kind, status in _STATUS.items() if isinstance(error, kind))
+
+
+def _is_full(error: errors.DiskError) -> bool:
+    """Whether the disk, or what its user may have of it, is full; SQLite has a word of its own for it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if getattr(cause, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if str(getattr(cause, "sqlite_errorname", "")).startswith("SQLITE_FULL"):
+            return True
+        cause = cause.__cause__
+    return False
+
+
 def _sentence(error: errors.GossamerError, status: int) -> str:
     if isinstance(error, errors.InputError | errors.TooSlowError):
         return str(error)
-    if isinstance(error, errors.ReadOnlyError):
-        return "this index is served for reading only: ask whoever runs the server"
+    if status == 507:
+        return _FULL
+    for kind, sentence in _OUR_SENTENCES.items():
+        if isinstance(error, kind):
+            return sentence
     return _UNAVAILABLE if status == 503 else _INSIDE
 
 
@@ -111,9 +149,12 @@ def _plain(error: HTTPException) -> str:
 
 
 def _validation(error: RequestValidationError) -> str:
-    """The first thing that is wrong, and where; how many more there are."""
-    found = error.errors()
+    return first_of(error.errors())
+
+
+def first_of(found: Sequence[Any], *inside: str) -> str:
+    """The first of pydantic's errors, where it is, and how many more there are."""
     first = found[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in ("one", "many"))
+    where = ".".join(str(part) for part in (*inside, *first["loc"]) if part not in ("one", "many"))
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return f"{where}: {first['msg']}{more}"

@@ -20,6 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from gossamer.errors import DiskError, ParameterError
+from gossamer.server.limits import LONGEST
 from gossamer.server.service import Service
 from gossamer.server.warming import Warming
 from gossamer.server.wire import careful
@@ -84,7 +85,9 @@ class Address:
 
 
 def run(app: FastAPI, address: Address, *, grace: float = 30.0, on_ready: Callable[[str], None] | None = None) -> None:
-    """Serve until told to stop. `grace`: seconds that requests have to end."""
+    """Serve until told to stop. `grace`: seconds that requests have to end, at most a day."""
+    if not 0 <= grace <= LONGEST:
+        raise ParameterError(f"grace must be between 0 and {LONGEST:,} seconds, got {grace}")
     bound = address.bind()
     config = configured(
         app,

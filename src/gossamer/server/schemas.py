@@ -10,6 +10,10 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_mo
 from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, IndexInfo, Novelty, Topics
 
 _QUERY = "how do plants make sugar"
+_NUMBERS = 65_536
+"""Numbers of a vector."""
+_ITEMS = 100_000
+"""Ids or documents of a list. `Limits.batch` is lower as a rule, and says how to go on."""
 
 
 class _Request(BaseModel):
@@ -21,7 +25,11 @@ class _Request(BaseModel):
 Query = Annotated[str | None, Field(description="What to look for, in words.", min_length=1, examples=[_QUERY])]
 Vector = Annotated[
     list[float] | None,
-    Field(description="The query's vector, which is then not encoded; a query beside it counts with its words."),
+    Field(
+        description="The query's vector, which is then not encoded; a query beside it counts with its words.",
+        max_length=_NUMBERS,
+        fail_fast=True,
+    ),
 ]
 Hybrid = Annotated[
     bool | Annotated[float, Field(ge=0)],
@@ -95,13 +103,15 @@ class NewDocument(_Request):
     text: str = Field(min_length=1)
     id: DocumentId | None = Field(None, description="Without one, documents are numbered.")
     metadata: dict[str, Any] | None = None
-    vector: list[float] | None = Field(None, description="A prepared vector: the text is then not encoded.")
+    vector: list[float] | None = Field(
+        None, description="A prepared vector: the text is then not encoded.", max_length=_NUMBERS, fail_fast=True
+    )
 
 
 class NewDocuments(_Request):
     """Several at once: all of them are in when the answer comes, or none."""
 
-    documents: list[NewDocument]
+    documents: list[NewDocument] = Field(max_length=_ITEMS, fail_fast=True)
 
 
 def _one_or_many(value: Any) -> str:
@@ -118,7 +128,7 @@ class Ids(_Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["notes/plants.md", "notes/bread.md"]}]})
 
-    ids: list[DocumentId]
+    ids: list[DocumentId] = Field(max_length=_ITEMS, fail_fast=True)
 
 
 # -- answers ---------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from gossamer.server.keys import Key, Scope
 from gossamer.server.limits import Limits
 from gossamer.server.metrics import Metrics
 from gossamer.server.problems import Refusal
+from gossamer.server.readiness import Readiness
 from gossamer.server.workers import Workers
 
 
@@ -25,6 +26,7 @@ class Service:
     limits: Limits
     workers: Workers
     metrics: Metrics
+    readiness: Readiness
     hit_list: HitList = field(default_factory=HitList)
 
 

@@ -36,6 +36,7 @@ class Workers:
         cores = os.cpu_count() or 1
         self._searchers = Pool(min(8, max(2, cores)), "gossamer-searcher")
         self._readers = Pool(min(8, cores + 2), "gossamer-reader")
+        self._lookout = Pool(1, "gossamer-lookout")
         self.draining = False
 
     async def search(self, work: Callable[[], _T]) -> _T:
@@ -45,6 +46,10 @@ class Workers:
     async def read(self, work: Callable[[], _T]) -> _T:
         """What `work` returns, which may take a while."""
         return await self._done(self._readers, work)
+
+    async def look(self, work: Callable[[], _T]) -> _T:
+        """What `work` returns, which waits for no other read."""
+        return await self._done(self._lookout, work)
 
     async def _done(self, pool: Pool, work: Callable[[], _T]) -> _T:
         end = time.monotonic() + self._seconds
@@ -87,5 +92,5 @@ class Workers:
 
     def close(self) -> None:
         """Let running reads end."""
-        for pool in (self._searchers, self._readers):
+        for pool in (self._searchers, self._readers, self._lookout):
             pool.close()

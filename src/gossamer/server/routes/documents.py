@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Final, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path, Response
@@ -10,7 +11,7 @@ from gossamer.errors import InputError
 from gossamer.index import Index
 from gossamer.results import Document
 from gossamer.server import schemas
-from gossamer.server.answers import Answer
+from gossamer.server.answers import Answer, characters_of
 from gossamer.server.bodies import JsonRoute
 from gossamer.server.limits import Limits
 from gossamer.server.service import TheIndex, TheService, needs
@@ -34,13 +35,16 @@ async def get_documents(asked: schemas.Ids, served: TheIndex, service: TheServic
     limits.check_batch(len(ids), "ids")
 
     def work() -> list[Document]:
-        found: list[Document] = []
+        times = Counter(ids)
+        each = list(times)
+        found: dict[str, Document] = {}
         characters = 0
-        for at in range(0, len(ids), _READ):  # a few at a time, so that what is too much is not all in memory
-            found += served.index.get(ids[at : at + _READ])
-            characters += sum(len(document.text) for document in found[at:])
+        for at in range(0, len(each), _READ):  # a few at a time, so that what is too much is not all in memory
+            for document in served.index.get(each[at : at + _READ]):
+                found[document.id] = document
+                characters += times[document.id] * characters_of(document)
             limits.check_answer(characters)
-        return found
+        return [found[id] for id in ids]
 
     return Answer({"documents": await service.workers.read(work)})
 

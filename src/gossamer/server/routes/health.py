@@ -25,7 +25,7 @@ async def readyz(service: TheService) -> Response:
     """Whether it takes requests: every index answers, and it is not stopping."""
     if service.workers.draining:
         raise busy("the server is stopping")
-    await service.workers.read(lambda: [len(served.index) for served in service.catalog])
+    await service.readiness.check()
     return Answer({"status": "ready"})
 
 

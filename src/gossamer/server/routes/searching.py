@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Response
 
 from gossamer.results import Hits
 from gossamer.server import schemas
-from gossamer.server.answers import Answer, of_why
+from gossamer.server.answers import Answer, characters_of, of_why
 from gossamer.server.bodies import JsonRoute
 from gossamer.server.service import TheIndex, TheService, needs
 
@@ -36,7 +36,7 @@ async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheSer
             explain=asked.explain,
             min_confidence=asked.min_confidence,
         )
-        limits.check_answer(sum(len(hit.text) for hit in hits))
+        limits.check_answer(sum(map(characters_of, hits)))
         return hits, time.perf_counter() - start
 
     # Reasons, and how usual a query is, take longer than the search itself.

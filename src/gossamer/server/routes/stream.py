@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from gossamer.errors import GossamerError, InputError
 from gossamer.server import schemas
 from gossamer.server.answers import as_json
+from gossamer.server.bodies import MOST_ERRORS
 from gossamer.server.catalog import Served
 from gossamer.server.envelope import log_if_ours
 from gossamer.server.limits import Limits
@@ -118,7 +119,9 @@ def _document(line: bytes, number: int) -> schemas.NewDocument:
     try:
         return schemas.NewDocument.model_validate_json(line)
     except ValidationError as error:
-        first = error.errors()[0]
+        if (count := error.error_count()) > MOST_ERRORS:  # pydantic describes all or none
+            raise InputError(f"line {number}: {count:,} fields are wrong or unknown") from None
+        first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(["line " + str(number), *map(str, first["loc"])])
         raise InputError(f"{where}: {first['msg']}") from None
 
