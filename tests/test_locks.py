@@ -57,3 +57,30 @@ def test_a_writer_that_gives_up_lets_waiting_readers_in(monkeypatch: pytest.Monk
     assert got_in.wait(10)
     for thread in threads:
         thread.join(10)
+
+
+def test_a_reader_that_left_without_a_word_is_forgotten_when_it_comes_again() -> None:
+    """Ctrl-C at the first instruction of `__exit__`: it is not run, and a writer would wait for ever."""
+    lock = ReadWriteLock()
+    lock.reading().__enter__()  # and no __exit__
+    with lock.reading():
+        pass
+    with lock.writing():
+        pass
+    lock.reading().__enter__()
+    with lock.writing():
+        pass
+    lock.reading().__enter__()
+    done = Event()
+
+    def write() -> None:
+        with lock.writing():
+            done.set()
+
+    writer = Thread(target=write)
+    writer.start()
+    while not lock._waiting_writers:
+        pass
+    with lock.reading():  # lets the writer go first, which waited for this very thread
+        assert done.is_set()
+    writer.join(10)

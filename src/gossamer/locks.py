@@ -1,8 +1,8 @@
 """A lock that many readers share and one writer has alone, and one that writers take in turn.
 
 Neither can be taken again by the thread that has it: that would wait for itself for ever, so it raises. Ctrl-C may
-come between any two calls, so a lock is counted as taken in the same statement that takes it, and given back if the
-exception arrives before the block it guards has begun.
+come between any two calls, also at the first instruction of an `__exit__`, which is then not run. So readers are known
+by their threads: what such a thread left behind goes when it reads or writes again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ReadWriteLock:
 
     def __init__(self) -> None:
         self._changed = Condition(Lock())
-        self._readers = 0
+        self._readers: set[int] = set()  # the threads that read
         self._writer = 0  # the thread that writes
         self._waiting_writers = 0
         self._reading = _Reading(self)
@@ -94,6 +94,7 @@ class ReadWriteLock:
     def _wait_to_write(self) -> None:
         waiting = False
         try:
+            self._readers.discard(get_ident())  # left behind by Ctrl-C: a thread that reads does not ask to write
             while self._writer or self._readers:
                 if not waiting:
                     self._waiting_writers, waiting = self._waiting_writers + 1, True
@@ -121,38 +122,34 @@ class _Reading:
         self._lock = lock
 
     def __enter__(self) -> None:
-        lock, entered = self._lock, False
+        lock = self._lock
         lock._check_outside()
         try:
             with lock._changed:
                 while lock._writer or lock._waiting_writers:
+                    lock._readers.discard(
+                        get_ident()
+                    )  # or it and the writer would wait for each other
+                    lock._changed.notify_all()
                     lock._changed.wait(deadline.left())
                     deadline.check()
-                lock._readers, entered = lock._readers + 1, True
+                lock._readers.add(get_ident())
         except BaseException:  # Ctrl-C or a deadline on the way: nobody will call __exit__
-            if entered:
-                self._leave()
+            self._leave()
             raise
 
     def __exit__(self, *error: object) -> None:
-        left = False
         try:
-            with self._lock._changed:
-                self._lock._readers, left = self._lock._readers - 1, True
-                self._notify()
-        except BaseException:
-            if not left:
-                self._leave()
+            self._leave()
+        except BaseException:  # Ctrl-C on the way
+            self._leave()
             raise
 
     def _leave(self) -> None:
-        with uninterrupted(), self._lock._changed:
-            self._lock._readers -= 1
-            self._notify()
-
-    def _notify(self) -> None:
-        if self._lock._waiting_writers and not self._lock._readers:
-            self._lock._changed.notify_all()
+        with self._lock._changed:
+            self._lock._readers.discard(get_ident())
+            if self._lock._waiting_writers and not self._lock._readers:
+                self._lock._changed.notify_all()
 
 
 def _inside() -> StateError:

