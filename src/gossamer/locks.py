@@ -127,9 +127,7 @@ class _Reading:
         try:
             with lock._changed:
                 while lock._writer or lock._waiting_writers:
-                    lock._readers.discard(
-                        get_ident()
-                    )  # or it and the writer would wait for each other
+                    lock._readers.discard(get_ident())  # or it and the writer would wait for each other
                     lock._changed.notify_all()
                     lock._changed.wait(deadline.left())
                     deadline.check()
