@@ -124,25 +124,36 @@ def test_a_turn_is_waited_for_no_longer() -> None:
         pass
     done.set()
     thread.join()
-    with within(10.0), turn.alone():
-        with pytest.raises(StateError, match="being changed"), turn.alone():
-            pass
-        assert turn._lock.locked()
+    with within(10.0), turn.alone(), pytest.raises(StateError, match="being changed"), turn.alone():
+        pass
     with pytest.raises(KeyboardInterrupt), within(10.0), turn.alone():
         signal.raise_signal(signal.SIGINT)
-    assert (turn._owner, turn._lock.locked()) == (0, False)
+    with turn.alone():
+        pass
 
 
 def test_ctrl_c_ends_the_wait_for_a_turn() -> None:
     turn, before = Turn(), signal.getsignal(signal.SIGINT)
-    turn._lock.acquire()
+    taken, done = threading.Event(), threading.Event()
+
+    def take() -> None:
+        with turn.alone():
+            taken.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    assert taken.wait(10)
     timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt), within(60.0), turn.alone():
         pass
     timer.join()
     assert signal.getsignal(signal.SIGINT) is before
-    assert turn._owner == 0
+    done.set()
+    thread.join()
+    with turn.alone():
+        pass
 
 
 def test_changes_are_made_without_a_deadline() -> None:

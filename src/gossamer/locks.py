@@ -2,63 +2,39 @@
 
 Neither can be taken again by the thread that has it: that would wait for itself for ever, so it raises. Ctrl-C may
 come between any two calls, also at the first instruction of an `__exit__`, which is then not run. So readers are known
-by their threads: what such a thread left behind goes when it reads or writes again.
+by their threads: what such a thread left behind goes when it reads or writes again. Who writes holds Ctrl-C back
+around it, see `uninterrupted`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Condition, Lock, get_ident
-from typing import Final
+from contextlib import AbstractContextManager, contextmanager
+from threading import Condition, Lock, RLock, get_ident
+from typing import Any
 
 from gossamer import deadline
 from gossamer.errors import StateError
 from gossamer.interrupts import uninterrupted
-
-_SLICE: Final = 0.1
-"""Seconds for which Ctrl-C may be held back by a wait."""
 
 
 class Turn:
     """One thread at a time."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._owner = 0
+        self._lock = RLock()
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Wait for the others, no longer than until the deadline, and hold them off."""
-        if self._owner == get_ident():
+    def alone(self) -> AbstractContextManager[Any]:
+        """Wait for the others, no longer than until the deadline, and hold them off.
+
+        What is entered is the interpreter's own lock, so that Ctrl-C cannot come between taking it and the block.
+        """
+        if self._lock._is_owned():  # type: ignore[attr-defined]
             raise _inside()
         if deadline.left() is not None:
-            yield from self._alone_in_time()
-            return
-        try:
-            with self._lock:
-                self._owner = get_ident()
-                yield
-                self._owner = 0
-        except BaseException:
-            if self._owner == get_ident():
-                self._owner = 0
-            raise
-
-    def _alone_in_time(self) -> Iterator[None]:
-        """The same with a deadline. ``with`` cannot wait for so long only, so Ctrl-C is held back while it is taken."""
-        while True:
-            with uninterrupted() as interruptible:
-                if self._lock.acquire(timeout=min(deadline.left() or 0.0, _SLICE)):
-                    try:
-                        self._owner = get_ident()
-                        with interruptible():
-                            yield
-                    finally:
-                        self._owner = 0
-                        self._lock.release()
-                    return
-            deadline.check()
+            with deadline.holding(self._lock):
+                pass
+        return self._lock
 
 
 class ReadWriteLock:

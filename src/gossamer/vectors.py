@@ -75,15 +75,15 @@ class Staged:
 
     def follow(self) -> None:
         """Bring what guides searches up to date. Where that fails, it is made anew before the next search."""
-        with self._index._lock.writing():
+        with uninterrupted() as interruptible, self._index._lock.writing(), interruptible():
             self._follow()
 
     def at_once(self) -> None:
         """Do both, with no search in between."""
-        with self._index._lock.writing():
-            with uninterrupted():
-                self._apply()
-            self._follow()
+        with uninterrupted() as interruptible, self._index._lock.writing():
+            self._apply()
+            with interruptible():
+                self._follow()
 
     def _apply(self) -> None:
         index = self._index
@@ -218,7 +218,7 @@ class VectorIndex:
 
     def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
         """Put the tree together anew, now that all documents are known; returns the utility before and after."""
-        with self._writer(), self._lock.writing():
+        with self._writer(), uninterrupted() as interruptible, self._lock.writing(), interruptible():
             try:
                 return self._tree.refine(passes, **self._shape(self._whitener), progress=progress)
             finally:
@@ -229,7 +229,7 @@ class VectorIndex:
 
         Answers to come are guided by it; the tree and the documents stay as they are. `save` does so too.
         """
-        with self._lock.writing():
+        with uninterrupted() as interruptible, self._lock.writing(), interruptible():
             self._check_open()
             self._guide.settle(self._tree.arrays)
 
@@ -240,7 +240,7 @@ class VectorIndex:
 
     def close(self) -> None:
         """Give the memory back; any later call raises `ClosedError`."""
-        with self._one_writer.alone(), self._lock.writing():
+        with uninterrupted(), self._one_writer.alone(), self._lock.writing():
             self._state = "closed"
             self._tree = CobwebTree(1)
             self._path_sum, self._guide = PathSum(), Guide(links=False)
@@ -271,7 +271,7 @@ class VectorIndex:
         due = self._should_refine(self._tree.n_documents + len(X))
         grown = self._agglomerated(X, progress) if due else None
         if grown is None:
-            with self._lock.writing():
+            with uninterrupted(), self._lock.writing():
                 self._tree.reserve(len(X))
             if progress is not None:
                 progress(len(X), len(X))
@@ -309,7 +309,7 @@ class VectorIndex:
         The documents then go into the tree that is there. Replay, with more memory, may give another tree.
         """
         try:
-            with self._lock.writing():
+            with uninterrupted(), self._lock.writing():
                 self._tree.reserve(len(X))
             return self._tree.grown(X, **self._shape(self._whitener), progress=progress)
         except MemoryError as error:
@@ -466,7 +466,7 @@ class VectorIndex:
         """Whoever asks first after much has changed makes what guides the answer; others wait for it."""
         known = self._guide.is_known_to_be_settled(self._tree.arrays)
         if request.method == "guided" and request.recall < 1.0 and not known:
-            with self._lock.writing():
+            with uninterrupted() as interruptible, self._lock.writing(), interruptible():
                 self._check_open()
                 self._guide.settle(self._tree.arrays)
 
