@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Condition, Lock, RLock, get_ident
-from typing import Any
+from typing import Any, Final
 
 from gossamer import deadline
 from gossamer.errors import StateError
 from gossamer.interrupts import uninterrupted
+
+_SLICE: Final = 0.1
+"""Seconds for which a wait may hold Ctrl-C back."""
 
 
 class Turn:
@@ -31,10 +34,17 @@ class Turn:
         """
         if self._lock._is_owned():  # type: ignore[attr-defined]
             raise _inside()
-        if deadline.left() is not None:
-            with deadline.holding(self._lock):
-                pass
+        while (left := deadline.left()) is not None and not self._was_free(min(left, _SLICE)):
+            deadline.check()
         return self._lock
+
+    def _was_free(self, seconds: float) -> bool:
+        """Whether the lock could be had within so many seconds, for which Ctrl-C is held back."""
+        with uninterrupted():
+            if self._lock.acquire(timeout=seconds):
+                self._lock.release()
+                return True
+        return False
 
 
 class ReadWriteLock:
