@@ -26,12 +26,12 @@ from gossamer.errors import CorruptError, DiskError, FormatVersionError, Gossame
 from gossamer.lockfile import LockFile
 from gossamer.plan import spans_of
 from gossamer.results import LostDocument, Repair
-from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store
+from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store, rows
 from gossamer.store.backup import put_in_place
 from gossamer.store.database import is_open_here, opening
 from gossamer.store.layout import Layout
 from gossamer.store.pages import PageSums
-from gossamer.store.salvage import Lost, Salvage, mend_header, put_frames, salvage
+from gossamer.store.salvage import Salvage, mend_header, put_frames, salvage
 from gossamer.store.wal import read_wal
 
 _BATCH = 5_000
@@ -64,8 +64,7 @@ def repair(path: str | os.PathLike[str], encoder: EncoderSpec | None, progress: 
     finally:
         shutil.rmtree(draft.folder, ignore_errors=True)
         lock.release()
-    lost = tuple(LostDocument(lost.what, lost.why) for lost in found.lost)
-    return Repair(str(layout.folder), len(found.documents), saved.encoded, lost, str(kept))
+    return Repair(str(layout.folder), len(found.documents), saved.encoded, tuple(found.lost), str(kept))
 
 
 def _documents_if_sound(layout: Layout) -> int | None:
@@ -84,7 +83,7 @@ def _documents_if_sound(layout: Layout) -> int | None:
             vectors.check()
         store.check(vectors)
         with store.reading() as db:
-            return int(db.execute("SELECT count(*) FROM documents").fetchone()[0])
+            return rows.count_documents(db)
     except GossamerError:
         return None
     finally:
@@ -93,7 +92,7 @@ def _documents_if_sound(layout: Layout) -> int | None:
 
 def _salvaged(layout: Layout) -> Salvage:
     """What can be read from a copy, so that the damaged files stay as they are."""
-    with TemporaryDirectory(prefix=".repair-", dir=layout.folder.absolute().parent) as folder:
+    with TemporaryDirectory(prefix=".repair-", dir=layout.folder.parent) as folder:
         copy = Layout(Path(folder))
         if not layout.documents.exists():
             raise CorruptError(f"{layout.documents} is missing, and nothing can be repaired without it")
@@ -110,7 +109,7 @@ def _salvaged(layout: Layout) -> Salvage:
             raise CorruptError(f"{layout.documents} cannot be read at all ({error}): restore it from a copy") from error
     if known is not None and known.seq > found.last_operation and found.documents:
         what = f"operations {found.last_operation + 1} to {known.seq}"
-        found.lost.append(Lost(what, "they were acknowledged, and are not in SQLite's log any more"))
+        found.lost.append(LostDocument(what, "they were acknowledged, and are not in SQLite's log any more"))
     if found.settings is None and not found.documents:
         raise CorruptError(f"nothing can be read from {layout.documents}: restore it from a copy")
     return found
@@ -157,14 +156,14 @@ class _Rebuilt:
         passage = 1
         first = True
         for batch in _batches(self._found.documents):
-            rows: list[PassageRow] = []
+            places: list[PassageRow] = []
             vectors: list[Floats] = []
             for document in batch:
                 for start, stop, vector in self._passages[document.document] or ():
-                    rows.append(PassageRow(passage, document.document, start, stop))
+                    places.append(PassageRow(passage, document.document, start, stop))
                     vectors.append(vector)
                     passage += 1
-            change = Change("add", documents=batch, passages=rows, vectors=np.stack(vectors))
+            change = Change("add", documents=batch, passages=places, vectors=np.stack(vectors))
             yield replace(change, settings=self._settings, learnt=self._found.learnt) if first else change
             first = False
         if not first:
@@ -186,7 +185,7 @@ class _Rebuilt:
             raise CorruptError("the settings of the index are lost: repair it with the encoder it was built with")
         encoder = load_encoder(self._given)
         dims = {len(vector) for passages in found.passages.values() for _, vector in passages if vector is not None}
-        found.lost.append(Lost("the settings", "they could not be read, and are those of a new index"))
+        found.lost.append(LostDocument("the settings", "they could not be read, and are those of a new index"))
         settings = Settings.new(encoder.name, encoder.fingerprint, 200, 30)
         return replace(settings, dim=dims.pop() if len(dims) == 1 else None)
 
@@ -197,7 +196,7 @@ class _Rebuilt:
         except GossamerError as error:
             for row in missing:
                 why = f"its vectors are damaged, and it could not be encoded again ({error}): give the encoder"
-                self._found.lost.append(Lost(row.id, why))
+                self._found.lost.append(LostDocument(row.id, why))
             return
         self._fill(missing, encoder)
 

@@ -6,7 +6,6 @@ import gc
 import os
 import random
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from bag import encode, sentence
+from durability.test_repair import alter
 from durability.test_wal import _PROBE
 from gossamer import Index
 from gossamer.deadline import within
@@ -23,6 +23,7 @@ from gossamer.errors import CorruptError, LockedError, NotAnIndexError, StateErr
 from gossamer.results import LabelRequest
 from gossamer.store.layout import Layout
 from gossamer.store.pages import Acknowledged, PageSums, _header
+from gossamer.store.rows import vector_crc
 from gossamer.store.store import Store
 from gossamer.store.wal import Wal
 
@@ -202,14 +203,6 @@ def test_a_reader_that_finds_no_rest_is_told_so(path: Path, monkeypatch: pytest.
 # -- repair -----------------------------------------------------------------------------------------
 
 
-def alter(path: Path, *statements: str) -> None:
-    db = sqlite3.connect(path / "documents.sqlite")
-    with db:
-        for statement in statements:
-            db.execute(statement)
-    db.close()
-
-
 @pytest.mark.parametrize("at", [3, 16, 17])
 def test_a_header_that_was_altered_is_mended(path: Path, at: int) -> None:
     content = bytearray((path / "documents.sqlite").read_bytes())
@@ -220,6 +213,16 @@ def test_a_header_that_was_altered_is_mended(path: Path, at: int) -> None:
     assert Index.repair(path).documents == 100
     with Index.open(path, encode) as index:
         index.check()
+
+
+def test_a_vector_of_another_length_is_made_again(path: Path) -> None:
+    blob = bytes(4 * 31)
+    crc = vector_crc(7, blob)
+    alter(path, f"UPDATE vectors SET vector = x'{blob.hex()}', crc = {crc} WHERE passage = 7")
+    with pytest.raises(CorruptError):
+        Index.open(path, encode).check()
+    done = Index.repair(path, encode)
+    assert (done.documents, done.encoded_again, done.lost) == (100, 1, ())
 
 
 def test_settings_that_were_altered_do_not_cost_the_vectors(path: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from gossamer.bundle import Bundle
 from gossamer.checks import Floats, as_vectors
 from gossamer.errors import GossamerError
+from gossamer.results import LostDocument
 from gossamer.store import rows, schema
 from gossamer.store.learnt import read_learnt
 from gossamer.store.rows import DocumentRow, PassageRow
@@ -24,15 +25,6 @@ from gossamer.store.wal import all_frames
 
 _ROWS_A_PAGE: Final = 1_000
 """More than fit, of any table."""
-
-
-@dataclass(frozen=True)
-class Lost:
-    """Something that could not be saved."""
-
-    what: str
-    """The id of a document, or the name of what it is."""
-    why: str
 
 
 @dataclass
@@ -44,7 +36,7 @@ class Salvage:
     documents: list[DocumentRow] = field(default_factory=list)
     passages: dict[int, list[tuple[PassageRow, Floats | None]]] = field(default_factory=dict)
     """By document; each with its vector, where that can be used."""
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[LostDocument] = field(default_factory=list)
     last_operation: int = 0
     last_document: int = 0
     """The highest number that a document had."""
@@ -63,8 +55,7 @@ def salvage(file: Path) -> Salvage:
         with suppress(GossamerError, sqlite3.Error):
             found.last_operation = rows.next_number(db, "operations") - 1
         found.last_document = min(_largest(db, "documents", "document"), _most_rows(db))
-        if found.settings is not None:
-            found.settings = replace(found.settings, dim=_usual_length(found) or found.settings.dim)
+        _agree_on_length(found)
     finally:
         db.close()
     return found
@@ -90,10 +81,17 @@ def put_frames(file: Path, wal: Path) -> None:
     wal.unlink()
 
 
-def _usual_length(found: Salvage) -> int | None:
-    """The length that most vectors have, whatever the settings say."""
+def _agree_on_length(found: Salvage) -> None:
+    """Take the length that most vectors have for that of the index, whatever the settings say; drop the others."""
     lengths = Counter(len(vector) for own in found.passages.values() for _, vector in own if vector is not None)
-    return lengths.most_common(1)[0][0] if lengths else None
+    if not lengths:
+        return
+    dim = lengths.most_common(1)[0][0]
+    for document, own in found.passages.items():
+        fitting = [(row, vector if vector is not None and len(vector) == dim else None) for row, vector in own]
+        found.passages[document] = fitting
+    if found.settings is not None:
+        found.settings = replace(found.settings, dim=dim)
 
 
 def _settings(db: sqlite3.Connection) -> Settings | None:
@@ -119,13 +117,15 @@ def _read_documents(db: sqlite3.Connection, found: Salvage) -> None:
                 raise ValueError
         except (GossamerError, ValueError, AttributeError, TypeError, RecursionError):
             name = row[1] if isinstance(row[1], str) and row[1] else f"document number {number}"
-            found.lost.append(Lost(name, "its text, id or metadata was altered on disk"))
+            found.lost.append(LostDocument(name, "its text, id or metadata was altered on disk"))
             continue
         seen.add(document.id)
         found.documents.append(document)
     names = _ids(db) if unreadable else {}
     for number in unreadable:
-        found.lost.append(Lost(names.get(number, f"document number {number}"), "the page it is on cannot be read"))
+        found.lost.append(
+            LostDocument(names.get(number, f"document number {number}"), "the page it is on cannot be read")
+        )
 
 
 def _ids(db: sqlite3.Connection) -> dict[int, str]:
