@@ -323,7 +323,7 @@ class Index:
         An index that is open for writing sees everything already.
         """
         self._check_process()
-        with self._one_writer.alone(), uninterrupted() as interruptible, self._lock.writing(), interruptible():
+        with self._one_writer.alone(), self._lock.writing() as interruptible, interruptible():
             self._check_usable()
             if self._store.writable:
                 return 0
@@ -423,15 +423,11 @@ class Index:
     def _write(self, change: Change, encoder: Encoder | None = None) -> None:
         # In memory there is one connection, and what is being written would be seen: searches are kept out early.
         in_memory = self._store.layout is None
-        with (
-            uninterrupted() as allowed,
-            self._lock.writing() if in_memory else nullcontext(),
-            allowed(),
-        ):
+        with self._lock.writing() if in_memory else nullcontext(nullcontext) as interruptible, interruptible():
             try:
                 step = self._store.prepare(change)
                 staged = stage(step, self._vectors)
-                with uninterrupted() as interruptible, nullcontext() if in_memory else self._lock.writing():
+                with uninterrupted() if in_memory else self._lock.writing() as interruptible:
                     self._commit(step, change)
                     self._apply(staged)
                     self._encoder = encoder or self._encoder
@@ -733,8 +729,7 @@ class Index:
         """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""
         in_memory = self._store.layout is None
         self._check_process()
-        hold = self._lock.writing() if in_memory else self._lock.reading()
-        with self._one_writer.alone(), uninterrupted() as interruptible, hold, interruptible():
+        with self._one_writer.alone(), self._lock.writing() if in_memory else self._lock.reading():
             self._check_usable()
             with enough_memory("to check the index"):
                 if self._vectors is not None:

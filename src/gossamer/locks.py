@@ -2,8 +2,7 @@
 
 Neither can be taken again by the thread that has it: that would wait for itself for ever, so it raises. Ctrl-C may
 come between any two calls, also at the first instruction of an `__exit__`, which is then not run. So readers are known
-by their threads: what such a thread left behind goes when it reads or writes again. Who writes holds Ctrl-C back
-around it, see `uninterrupted`.
+by their threads: what such a thread left behind goes when it reads or writes again. Writing holds Ctrl-C back.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, Final
 
 from gossamer import deadline
 from gossamer.errors import StateError
-from gossamer.interrupts import uninterrupted
+from gossamer.interrupts import Interruptible, uninterrupted
 
 _SLICE: Final = 0.1
 """Seconds for which a wait may hold Ctrl-C back."""
@@ -65,17 +64,20 @@ class ReadWriteLock:
         return self._reading
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold off everyone else."""
+    def writing(self) -> Iterator[Interruptible]:
+        """Hold off everyone else, and Ctrl-C with them, except within what is yielded: see `uninterrupted`."""
         self._check_outside()
-        try:
-            with self._changed:
-                self._wait_to_write()
-                self._writer = get_ident()
-            yield
-        finally:
-            if self._writer == get_ident():
-                self._end_writing()
+        with uninterrupted() as interruptible:
+            try:
+                with self._changed:
+                    self._wait_to_write()
+                    self._writer = get_ident()
+                yield interruptible
+            finally:
+                with self._changed:
+                    if self._writer == get_ident():
+                        self._writer = 0
+                        self._changed.notify_all()
 
     def _wait_to_write(self) -> None:
         waiting = False
@@ -90,11 +92,6 @@ class ReadWriteLock:
             if waiting:
                 self._waiting_writers -= 1
             self._changed.notify_all()  # where it gave up, those who waited for this one to be first must hear of it
-
-    def _end_writing(self) -> None:
-        with uninterrupted(), self._changed:
-            self._writer = 0
-            self._changed.notify_all()
 
     def _check_outside(self) -> None:
         if self._writer == get_ident():

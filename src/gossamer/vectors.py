@@ -18,7 +18,6 @@ from gossamer.errors import ClosedError, CorruptError, DimensionError, InputErro
 from gossamer.explain.paths import evidence, gains, gains_by_axis
 from gossamer.explain.ways import paths_to
 from gossamer.ids import IdMap
-from gossamer.interrupts import uninterrupted
 from gossamer.locks import ReadWriteLock, Turn
 from gossamer.presets import PRESETS
 from gossamer.rank.guided import Guide
@@ -70,17 +69,17 @@ class Staged:
 
     def apply(self) -> None:
         """Make the change. Ctrl-C waits until it is whole."""
-        with uninterrupted(), self._index._lock.writing():
+        with self._index._lock.writing():
             self._apply()
 
     def follow(self) -> None:
         """Bring what guides searches up to date. Where that fails, it is made anew before the next search."""
-        with uninterrupted() as interruptible, self._index._lock.writing(), interruptible():
+        with self._index._lock.writing() as interruptible, interruptible():
             self._follow()
 
     def at_once(self) -> None:
         """Do both, with no search in between."""
-        with uninterrupted() as interruptible, self._index._lock.writing():
+        with self._index._lock.writing() as interruptible:
             self._apply()
             with interruptible():
                 self._follow()
@@ -218,7 +217,7 @@ class VectorIndex:
 
     def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
         """Put the tree together anew, now that all documents are known; returns the utility before and after."""
-        with self._writer(), uninterrupted() as interruptible, self._lock.writing(), interruptible():
+        with self._writer(), self._lock.writing() as interruptible, interruptible():
             try:
                 return self._tree.refine(passes, **self._shape(self._whitener), progress=progress)
             finally:
@@ -229,7 +228,7 @@ class VectorIndex:
 
         Answers to come are guided by it; the tree and the documents stay as they are. `save` does so too.
         """
-        with uninterrupted() as interruptible, self._lock.writing(), interruptible():
+        with self._lock.writing() as interruptible, interruptible():
             self._check_open()
             self._guide.settle(self._tree.arrays)
 
@@ -240,7 +239,7 @@ class VectorIndex:
 
     def close(self) -> None:
         """Give the memory back; any later call raises `ClosedError`."""
-        with uninterrupted(), self._one_writer.alone(), self._lock.writing():
+        with self._one_writer.alone(), self._lock.writing():
             self._state = "closed"
             self._tree = CobwebTree(1)
             self._path_sum, self._guide = PathSum(), Guide(links=False)
@@ -271,7 +270,7 @@ class VectorIndex:
         due = self._should_refine(self._tree.n_documents + len(X))
         grown = self._agglomerated(X, progress) if due else None
         if grown is None:
-            with uninterrupted(), self._lock.writing():
+            with self._lock.writing():
                 self._tree.reserve(len(X))
             if progress is not None:
                 progress(len(X), len(X))
@@ -309,7 +308,7 @@ class VectorIndex:
         The documents then go into the tree that is there. Replay, with more memory, may give another tree.
         """
         try:
-            with uninterrupted(), self._lock.writing():
+            with self._lock.writing():
                 self._tree.reserve(len(X))
             return self._tree.grown(X, **self._shape(self._whitener), progress=progress)
         except MemoryError as error:
@@ -466,7 +465,7 @@ class VectorIndex:
         """Whoever asks first after much has changed makes what guides the answer; others wait for it."""
         known = self._guide.is_known_to_be_settled(self._tree.arrays)
         if request.method == "guided" and request.recall < 1.0 and not known:
-            with uninterrupted() as interruptible, self._lock.writing(), interruptible():
+            with self._lock.writing() as interruptible, interruptible():
                 self._check_open()
                 self._guide.settle(self._tree.arrays)
 
