@@ -31,8 +31,8 @@ $(DEMO): pyproject.toml $(LOCK) $(BIN)/python
 	$(INSTALL) $(WHEELS) --editable ".[onnx,serve]"
 	@rm -f $(VENV)/.demo-* && touch $@
 
-$(STAMP): pyproject.toml $(LOCK) $(DEMO)
-	$(INSTALL) $(WHEELS) --editable ".[onnx,parquet,serve,client]" --group dev --group peers
+$(STAMP): pyproject.toml lab/pyproject.toml $(LOCK) $(DEMO)
+	$(INSTALL) $(WHEELS) --editable ".[onnx,parquet,serve,client]" --editable ./lab --group dev
 	@$(INSTALL) hnswlib >$(VENV)/hnswlib.log 2>&1 || \
 	    echo "hnswlib has no wheel and could not be built here: comparisons with it are skipped (see $(VENV)/hnswlib.log)"
 	@rm -f $(VENV)/.installed-* && touch $@
@@ -102,4 +102,4 @@ bench: $(STAMP)
 
 clean:
 	rm -rf $(VENV) .venv-lowest .venv-newest .venv-audit .venv-runtime sbom.json .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests lab benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

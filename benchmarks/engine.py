@@ -122,7 +122,7 @@ def beside_faiss(E: Matrix, Q: Matrix) -> list[Row]:
     import faiss
 
     from gossamer.rank.path_sum import PathSum
-    from gossamer.threads import cores
+    from gossamer.runtime.threads import cores
 
     whitener = Whitener(strength=0.5).fit(E)
     X, Y = whitener.transform(E[:10_000]), whitener.transform(Q[:1000])

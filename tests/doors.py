@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gossamer.jit import kernel
-from gossamer.rank import density, linking
-from gossamer.tree import codes
+from gossamer.graph import codes, linking
+from gossamer.runtime.jit import kernel
+from gossamer.tree import density
 
 _log_p, _leaves_beside = density.log_p, linking._leaves_beside
 _code_distance, _encode_query = codes.code_distance, codes.encode_query

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gossamer.chunking import Passage, count_tokens, sentence_ends, split
 from gossamer.errors import DtypeError, ParameterError
+from gossamer.index.chunking import Passage, count_tokens, sentence_ends, split
 
 # A sentence must end at every | and nowhere else.
 MARKED = [

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from bag import encode
-from gossamer import Index, deadline
-from gossamer.deadline import check, holding, left, passed, within
+from gossamer import Index
 from gossamer.errors import ClosedError, GossamerError, ParameterError, StateError, TooSlowError
-from gossamer.locks import ReadWriteLock, Turn
+from gossamer.runtime import deadline
+from gossamer.runtime.deadline import check, holding, left, passed, within
+from gossamer.runtime.locks import ReadWriteLock, Turn
 from gossamer.store.database import Database
 
 

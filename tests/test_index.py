@@ -43,8 +43,8 @@ from gossamer.errors import (
     UnknownIdError,
     UntrustedEncoderError,
 )
-from gossamer.fulltext import bm25, query_words
-from gossamer.hybrid import WEIGHT
+from gossamer.index.fusion import WEIGHT
+from gossamer.lexical.fulltext import bm25, query_words
 from gossamer.results import Hit
 from gossamer.store.log import StagedStep
 
@@ -462,7 +462,7 @@ def test_an_encoder_that_can_bring_code_is_not_loaded_by_the_word_of_the_index(
         loaded.append(spec)
         return CallableEncoder(encode)
 
-    monkeypatch.setattr("gossamer.encoding.load_encoder", load)
+    monkeypatch.setattr("gossamer.index.encoding.load_encoder", load)
     with pytest.raises(UntrustedEncoderError) as caught:
         Index.open(path)
     assert f"Index.open(path, encoder={name!r})" in str(caught.value)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="permissions are
 KERNEL = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from gossamer.jit import kernel
+from gossamer.runtime.jit import kernel
 
 @kernel
 def double(x):

@@ -19,25 +19,27 @@ import numpy as np
 import numpy.typing as npt
 
 import gossamer
+from gossamer.array_types import NONE, Floats, Longs
 from gossamer.explain.matching import matching
-from gossamer.explain.paths import evidence
-from gossamer.projection import project
-from gossamer.rank import frontier, walk
+from gossamer.graph import entry_points as frontier
+from gossamer.graph import walk
+from gossamer.graph.codes import Codes, choose_grid, empty_codes, encode_all, encode_new, with_rows
+from gossamer.graph.linking import choose_among, choose_links, put_links
+from gossamer.graph.links import OWN, _measure, drop_leaves, empty_links, links_for, new_desk
+from gossamer.neighbours.all_pairs import _laid_out, _meet, encode_rows, nearest_of_all, nearest_of_some
 from gossamer.rank.best_first import best_first
-from gossamer.rank.linking import choose_among, choose_links, put_links
-from gossamer.rank.listed import rank_listed
+from gossamer.rank.exact import rank_listed
+from gossamer.rank.gains import evidence
 from gossamer.rank.path_sum import PathSum
-from gossamer.rank.selection import EVERYTHING, nothing
 from gossamer.tree import validation
-from gossamer.tree.arrays import NONE, Floats, Longs, Meta, TreeArrays, used, with_room
+from gossamer.tree.agglomeration import NEIGHBOURS, Nearest, united
+from gossamer.tree.arrays import Meta, TreeArrays, used, with_room
 from gossamer.tree.cobweb import CobwebTree
-from gossamer.tree.codes import Codes, choose_grid, empty_codes, encode_all, encode_new, encode_rows, with_rows
-from gossamer.tree.links import OWN, _measure, drop_leaves, empty_links, links_for, new_desk
-from gossamer.tree.pairs import _laid_out, _meet, nearest_of_all, nearest_of_some
-from gossamer.tree.refine import _add_loose, _loosened, hash_rows, put_together, total_utility
-from gossamer.tree.shrink import remove_documents
+from gossamer.tree.rebuild import _add_loose, _loosened, hash_rows, put_together, total_utility
+from gossamer.tree.removal import remove_documents
+from gossamer.tree.selection import EVERYTHING, nothing
 from gossamer.tree.structure import leaf_rows, parents_first, rehash
-from gossamer.tree.unite import NEIGHBOURS, Nearest, united
+from gossamer.whitening.projection import project
 
 DIM, ROWS = 8, 120
 SECONDS = 20
@@ -299,39 +301,39 @@ def _validate(w: World) -> None:
 
 CASES: dict[str, Callable[[World], object]] = {
     "explain/matching._fill": _explain,
-    "explain/paths._measure": _explain,
-    "projection._project": _project,
+    "rank/gains._measure": _explain,
+    "whitening/projection._project": _project,
     "rank/best_first._search": lambda w: (best_first(w.t, w.X, 5), best_first(w.t, w.X, 200, 3)),
-    "rank/frontier._cut": _cut,
-    "rank/frontier._door": _cut,
-    "rank/linking.choose_among": _choose,
-    "rank/linking.choose_links": _link,
-    "rank/linking.put_links": _link,
-    "rank/listed._score": _list,
+    "graph/entry_points._cut": _cut,
+    "graph/entry_points._door": _cut,
+    "graph/linking.choose_among": _choose,
+    "graph/linking.choose_links": _link,
+    "graph/linking.put_links": _link,
+    "rank/exact._score": _list,
     "rank/path_sum._add_down": _add_paths,
     "rank/path_sum._dots": _add_paths,
     "rank/path_sum._score_again": _add_paths,
     "rank/path_sum._select": _add_paths,
     "rank/path_sum._weigh": _add_paths,
-    "rank/walk.search_rows": _walk,
-    "tree/codes.encode_all": _encode_again,
-    "tree/codes.encode_new": _encode_again,
-    "tree/codes.encode_rows": _encode,
-    "tree/grow.insert_rows": _insert,
-    "tree/links._measure": _drop,
-    "tree/links.drop_leaves": _drop,
-    "tree/pairs._choose": _pair,
-    "tree/pairs._meet": _pair,
-    "tree/refine._add_loose": _add_to_leaves,
-    "tree/refine.hash_rows": _hash,
-    "tree/refine.total_utility": lambda w: total_utility(w.t),
-    "tree/shrink.remove_documents": _remove,
+    "graph/walk.search_rows": _walk,
+    "graph/codes.encode_all": _encode_again,
+    "graph/codes.encode_new": _encode_again,
+    "neighbours/all_pairs.encode_rows": _encode,
+    "tree/insertion.insert_rows": _insert,
+    "graph/links._measure": _drop,
+    "graph/links.drop_leaves": _drop,
+    "neighbours/all_pairs._choose": _pair,
+    "neighbours/all_pairs._meet": _pair,
+    "tree/rebuild._add_loose": _add_to_leaves,
+    "tree/rebuild.hash_rows": _hash,
+    "tree/rebuild.total_utility": lambda w: total_utility(w.t),
+    "tree/removal.remove_documents": _remove,
     "tree/structure.leaf_rows": lambda w: leaf_rows(w.t),
     "tree/structure.parents_first": lambda w: parents_first(w.t, w.root),
     "tree/structure.rehash": lambda w: rehash(_copied(w.t)),
-    "tree/unite._unite_near": _unite,
-    "tree/unite.parts_first": _put_together,
-    "tree/unite.plant": _put_together,
+    "tree/agglomeration._unite_near": _unite,
+    "tree/agglomeration.parts_first": _put_together,
+    "tree/agglomeration.plant": _put_together,
     "tree/validation._measure_inners": _validate,
     "tree/validation._measure_leaves": _validate,
     "tree/validation.count_reached": _count,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.locks import ReadWriteLock
+from gossamer.runtime.locks import ReadWriteLock
 
 
 def test_a_writer_that_gives_up_lets_waiting_readers_in(monkeypatch: pytest.MonkeyPatch) -> None:

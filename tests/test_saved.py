@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from gossamer import VectorIndex
-from gossamer.bundle import MANIFEST, Bundle, _checksum, read_bundle, write_bundle
 from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexError, ParameterError
+from gossamer.files.bundle import MANIFEST, Bundle, _checksum, read_bundle, write_bundle
 from gossamer.store.layout import Layout
 from gossamer.store.snapshots import is_ours, read_snapshot
 

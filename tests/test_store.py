@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gossamer import VectorIndex
-from gossamer.checks import Floats
+from gossamer.array_types import Floats
 from gossamer.errors import ClosedError, CorruptError
 from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store, log, rows
 from gossamer.store.database import Database

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from gossamer import tensors
+from gossamer.files import tensors
 
 ARRAYS: dict[str, Any] = {
     "a": np.arange(12, dtype=np.float32).reshape(3, 4),

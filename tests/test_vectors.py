@@ -27,8 +27,8 @@ from gossamer.errors import (
     StateError,
     UnknownIdError,
 )
-from gossamer.tree.refine import total_utility
-from gossamer.vectors import auto_acuity
+from gossamer.tree.rebuild import total_utility
+from gossamer.vector_index.vector_index import auto_acuity
 from oracles import ranking
 
 Matrix = npt.NDArray[np.float32]

@@ -20,8 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import gossamer.spectrum
-from gossamer.bundle import Bundle, fold, write_bundle
+import gossamer.whitening.spectrum
 from gossamer.errors import (
     CorruptError,
     DimensionError,
@@ -33,8 +32,9 @@ from gossamer.errors import (
     ParameterError,
     StateError,
 )
-from gossamer.whiten import Whitener
-from gossamer.whitening import auto_strength
+from gossamer.files.bundle import Bundle, fold, write_bundle
+from gossamer.whitening.whitener import Whitener
+from gossamer.whitening.whitening import auto_strength
 
 Array = npt.NDArray[Any]
 
@@ -189,9 +189,9 @@ def test_row_order_hardly_matters() -> None:
 
 
 def test_chunks_cover_every_row_and_none_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gossamer.spectrum, "_CHUNK_ROWS", 10)
+    monkeypatch.setattr(gossamer.whitening.spectrum, "_CHUNK_ROWS", 10)
     for n in range(60):
-        chunks = list(gossamer.spectrum.chunks(n))
+        chunks = list(gossamer.whitening.spectrum.chunks(n))
         assert [i for c in chunks for i in range(n)[c]] == list(range(n))
         sizes = [c.stop - c.start for c in chunks]
         assert max(sizes, default=0) <= 10
@@ -202,14 +202,14 @@ def test_many_chunks_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> Non
     X = embeddings(700, offset=0.3)
     whole = Whitener(strength=0.5).fit(X)
     expected = whole.transform(X)
-    monkeypatch.setattr(gossamer.spectrum, "_CHUNK_ROWS", 64)
+    monkeypatch.setattr(gossamer.whitening.spectrum, "_CHUNK_ROWS", 64)
     parts = Whitener(strength=0.5).fit(X)
     assert parts.mean_cosine_ == pytest.approx(whole.mean_cosine_, rel=1e-9)
     np.testing.assert_allclose(parts.transform(X), expected, atol=1e-3)
 
 
 def test_equal_rows_of_one_call_stay_equal() -> None:
-    n = gossamer.spectrum._CHUNK_ROWS + 1
+    n = gossamer.whitening.spectrum._CHUNK_ROWS + 1
     X = embeddings(n)
     X[-1] = X[0]
     Y = Whitener().fit_transform(X)
@@ -221,7 +221,7 @@ def test_equal_rows_of_one_call_stay_equal() -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 10, 23])
 def test_fewer_rows_than_dimensions(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(gossamer.spectrum, "_from_covariance")  # few rows never make a D × D matrix
+    monkeypatch.delattr(gossamer.whitening.spectrum, "_from_covariance")  # few rows never make a D × D matrix
     X = embeddings(n)
     w = Whitener(n_components=1.0, strength=1, sphere=False).fit(X)
     assert w.n_components_ == n - 1  # n points span n − 1 directions
@@ -230,11 +230,11 @@ def test_fewer_rows_than_dimensions(n: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_gram_and_covariance_agree_where_both_apply() -> None:
     table = embeddings(40, offset=0.2)
-    moments = gossamer.spectrum.first_look(table)
-    by_covariance, axes = gossamer.spectrum._from_covariance(table, moments)
-    by_gram, lifted = gossamer.spectrum._from_gram(table, moments)
+    moments = gossamer.whitening.spectrum.first_look(table)
+    by_covariance, axes = gossamer.whitening.spectrum._from_covariance(table, moments)
+    by_gram, lifted = gossamer.whitening.spectrum._from_gram(table, moments)
     np.testing.assert_allclose(by_gram[-10:], by_covariance[-10:], rtol=1e-5)
-    cosines = np.einsum("ij,ij->j", axes[:, -5:], gossamer.spectrum._unit_columns(lifted[:, -5:]))
+    cosines = np.einsum("ij,ij->j", axes[:, -5:], gossamer.whitening.spectrum._unit_columns(lifted[:, -5:]))
     np.testing.assert_allclose(np.abs(cosines), 1, atol=1e-4)
 
 
@@ -408,7 +408,7 @@ def test_ica_looks_at_a_bounded_seeded_sample(monkeypatch: pytest.MonkeyPatch) -
         return original(self, Z)
 
     monkeypatch.setattr(FastICA, "fit", spy)
-    monkeypatch.setattr(gossamer.spectrum, "_ICA_ROWS", 500)
+    monkeypatch.setattr(gossamer.whitening.spectrum, "_ICA_ROWS", 500)
     _, X = mixed_sources()
     for seed in (0, 0, 1):
         Whitener(n_components=1.0, ica=True, random_state=seed).fit(X)
@@ -420,7 +420,7 @@ def test_ica_looks_at_a_bounded_seeded_sample(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_ica_survives_a_sample_that_misses_a_direction(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gossamer.spectrum, "_ICA_ROWS", 100)
+    monkeypatch.setattr(gossamer.whitening.spectrum, "_ICA_ROWS", 100)
     _, X = mixed_sources()
     X = np.hstack([X, np.zeros((len(X), 1), dtype=np.float32)])
     X[7, 5] = 100  # one row carries this direction, and the sample is without it
@@ -432,7 +432,7 @@ def test_ica_survives_a_sample_that_misses_a_direction(monkeypatch: pytest.Monke
 
 
 def test_ica_that_does_not_settle_warns_once_in_our_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gossamer.spectrum, "_ICA_ITERATIONS", 1)
+    monkeypatch.setattr(gossamer.whitening.spectrum, "_ICA_ITERATIONS", 1)
     _, X = mixed_sources(300)
     with pytest.warns(ConvergenceWarning) as caught:
         w = Whitener(ica=True, sphere=False).fit(X)
@@ -526,7 +526,7 @@ def test_bad_input_is_refused_by_its_own_error() -> None:
 
 
 def test_a_bad_row_is_numbered_over_all_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gossamer.spectrum, "_CHUNK_ROWS", 10)
+    monkeypatch.setattr(gossamer.whitening.spectrum, "_CHUNK_ROWS", 10)
     X = embeddings(50)
     X[37, 0] = np.inf
     with pytest.raises(NotFiniteError, match="row 37 "):
@@ -653,7 +653,10 @@ def test_names_of_columns_are_checked() -> None:
 
 @pytest.mark.parametrize(
     ("code", "spared"),
-    [("import gossamer.whiten", {"numba", "sklearn.decomposition"}), ("gossamer.VectorIndex(3)", {"sklearn"})],
+    [
+        ("import gossamer.whitening.whitener", {"numba", "sklearn.decomposition"}),
+        ("gossamer.VectorIndex(3)", {"sklearn"}),
+    ],
 )
 def test_what_is_not_needed_is_not_imported(code: str, spared: set[str]) -> None:
     code = f"import sys, gossamer; {code}; print({spared} & set(sys.modules))"

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
         VectorExplanation,
     )
     from gossamer.tree.cobweb import CobwebTree
-    from gossamer.vectors import VectorIndex
-    from gossamer.whiten import Whitener
+    from gossamer.vector_index import VectorIndex
+    from gossamer.whitening.whitener import Whitener
 
 _HOME = {
     "AsyncClient": "gossamer.client",
@@ -73,8 +73,8 @@ _HOME = {
     "SearchResult": "gossamer.results",
     "Topics": "gossamer.results",
     "VectorExplanation": "gossamer.results",
-    "VectorIndex": "gossamer.vectors",
-    "Whitener": "gossamer.whiten",
+    "VectorIndex": "gossamer.vector_index",
+    "Whitener": "gossamer.whitening.whitener",
 }
 
 __all__ = [

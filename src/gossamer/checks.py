@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from gossamer.array_types import Floats
 from gossamer.errors import DimensionError, DtypeError, InputError, NotFiniteError, ParameterError
-
-Floats: TypeAlias = npt.NDArray[np.float32]
 
 LARGEST = 1e17
 """Larger values are refused: their squares summed over 4,096 dimensions must stay within float32's range."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from gossamer.snippets import shortened
+from gossamer.rendering import shortened
 
 LONGEST_ID = 1_000
 LONGEST_TEXT = 2**24

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from gossamer.snippets import shortened
-
 if TYPE_CHECKING:
     from gossamer.results import Concept, ConceptStep, Explanation, Rival
 
@@ -193,3 +191,12 @@ def _clean(text: str) -> str:
 
 def _line(text: str, most: int) -> str:
     return shortened(" ".join(_clean(text).split()), most)
+
+
+def shortened(line: str, most: int) -> str:
+    """The beginning of a line, cut between words where there are some."""
+    if len(line) <= most:
+        return line
+    head = line[: max(most - 1, 1)]
+    cut = head.rsplit(" ", 1)[0].rstrip(" ,;:.")
+    return (cut if len(cut) > most // 2 else head) + "…"

@@ -10,7 +10,7 @@ import pytest
 
 from bag import encode
 from gossamer import Index
-from gossamer.cli.ahead import Ahead
+from gossamer.cli.encode_ahead import Ahead
 from gossamer.cli.ingest import Ingest, Pace, Tally
 from gossamer.encoders import CallableEncoder
 from gossamer.errors import EncoderError, InputError

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from cli.conftest import Run
-from gossamer.bundle import Bundle
 from gossamer.encoders import Encoder
-from gossamer.encoding import reload_encoder
+from gossamer.files.bundle import Bundle
+from gossamer.index.encoding import reload_encoder
 from gossamer.store import Settings
 
 
@@ -75,7 +75,7 @@ def test_an_encoder_that_can_bring_code_must_be_named(
         given.append(encoder)
         return reload_encoder(replace(settings, encoder="lsa" if encoder == "st:tiny" else "st:tiny"), learnt, None)
 
-    monkeypatch.setattr("gossamer.index.reload_encoder", load)
+    monkeypatch.setattr("gossamer.index.index.reload_encoder", load)
     monkeypatch.setattr("gossamer.server.run.run", lambda *arguments, **options: None)
     refused = run(name, own, *arguments, "--quiet", ok=False)
     assert refused.exit_code == 1

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from gossamer.cli.screen import Screen
 from gossamer.cli.wording import excerpt, listed, matches, path_in_words, path_shown, plain, stem, telling
+from gossamer.rendering import shortened
 from gossamer.results import Concept
-from gossamer.snippets import shortened
 
 
 def test_stems_bring_forms_of_a_word_together() -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from bag import encode
 from gossamer import Index, VectorIndex
-from gossamer.checks import Floats
+from gossamer.array_types import Floats
 from gossamer.errors import DimensionError, InputError, OutOfMemoryError
 from gossamer.tree.cobweb import CobwebTree
-from gossamer.whitening import Whitening
+from gossamer.whitening.whitening import Whitening
 
 DIM = 16
 

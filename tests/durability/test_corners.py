@@ -18,9 +18,9 @@ from bag import encode, sentence
 from durability.test_repair import alter
 from durability.test_wal import _PROBE
 from gossamer import Index
-from gossamer.deadline import within
 from gossamer.errors import CorruptError, LockedError, NotAnIndexError, StateError, TooSlowError
 from gossamer.results import LabelRequest
+from gossamer.runtime.deadline import within
 from gossamer.store.layout import Layout
 from gossamer.store.pages import Acknowledged, PageSums, _header
 from gossamer.store.rows import vector_crc

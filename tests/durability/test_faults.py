@@ -29,7 +29,7 @@ from gossamer.errors import (
     LockedError,
     NotAnIndexError,
 )
-from gossamer.lockfile import LockFile
+from gossamer.files.file_lock import LockFile
 from gossamer.results import Document, Hit
 from gossamer.store.layout import Layout
 
@@ -309,7 +309,7 @@ def test_no_room_for_a_snapshot(path: Path, monkeypatch: pytest.MonkeyPatch, cap
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with Index.open(path, encode) as index:
-        monkeypatch.setattr("gossamer.bundle.os.fsync", full)
+        monkeypatch.setattr("gossamer.files.bundle.os.fsync", full)
         with caplog.at_level(logging.WARNING):
             for at in range(20):
                 index.add([f"moon {at} {word}" for word in range(20)])
@@ -418,7 +418,7 @@ def test_a_lock_that_a_crash_left_is_taken_over(path: Path, truth: Any, caplog: 
 
 def test_another_process_holds_the_lock(path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from gossamer.lockfile import LockFile;"
+        "import sys; from pathlib import Path; from gossamer.files.file_lock import LockFile;"
         "lock = LockFile(Path(sys.argv[1])); lock.acquire(); print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.bundle import Bundle, read_bundle, write_bundle
-from gossamer.checks import Floats
+from gossamer.array_types import Floats
 from gossamer.encoders import LsaEncoder
 from gossamer.encoders.words import terms
 from gossamer.errors import CorruptError, EmptyTextError, StateError
+from gossamer.files.bundle import Bundle, read_bundle, write_bundle
 
 CORPUS = [
     "The river rose after a week of rain",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gossamer import VectorIndex
-from gossamer.explain.paths import gains_by_axis
+from gossamer.rank.gains import gains_by_axis
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from bag import encode, sentence
 from gossamer import Index
 from gossamer.errors import DtypeError, ParameterError, UnknownIdError
 from gossamer.explain import concepts as module
-from gossamer.explain.basic import basic_level
-from gossamer.explain.ways import paths_to
+from gossamer.explain.basic_level import basic_level
 from gossamer.results import Concept, Outline
+from gossamer.tree.paths import paths_to
 
 
 def _as_made_anew(index: Index) -> list[Concept]:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import ParameterError
-from gossamer.explain.cuts import Outline, best_cut, nested_cuts
 from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.cuts import Outline, best_cut, nested_cuts
 
 Shape = tuple[list[int], list[float]]
 

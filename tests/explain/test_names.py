@@ -12,7 +12,7 @@ import pytest
 from bag import encode
 from explain.corpus import THEMES, document, documents
 from gossamer import Index, LabelRequest
-from gossamer.explain import names
+from gossamer.explain import naming as names
 from gossamer.explain.passages import Texts
 from gossamer.tree.arrays import TreeArrays
 

@@ -16,7 +16,7 @@ from doors import log_p
 from explain.corpus import THEMES, document, documents
 from gossamer import Index
 from gossamer.errors import ParameterError
-from gossamer.explain.basic import basic_level, weights
+from gossamer.explain.basic_level import basic_level, weights
 from gossamer.explain.matching import matching
 from gossamer.explain.novelty import Usual
 

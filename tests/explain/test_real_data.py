@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from gossamer import Index
-from gossamer.bench.data import FOLDER_VARIABLE
 from gossamer.encoders import load_encoder
 from gossamer.errors import MissingExtraError, ModelUnavailableError
+from gossamer_lab.bench.data import FOLDER_VARIABLE
 
 FOLDERS = [Path(os.environ.get(FOLDER_VARIABLE, "")).parent / "data", Path(__file__).parents[3] / "shared" / "data"]
 DATA = next((folder for folder in FOLDERS if (folder / "20newsgroups").is_dir()), None)

@@ -14,7 +14,7 @@ from gossamer.index import Index
 from gossamer.pictures.branch import Branch, mark
 from gossamer.pictures.exports import FORMATS, Format, export
 from gossamer.pictures.words import one_line
-from gossamer.snippets import shortened
+from gossamer.rendering import shortened
 
 Edges = set[tuple[int, int]]
 

@@ -19,16 +19,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doors import code_distance, encode_query, leaves_beside, log_p
-from gossamer import CobwebTree, VectorIndex, threads
-from gossamer.rank import dial, guided
-from gossamer.rank.dial import Effort
+from gossamer import CobwebTree, VectorIndex
+from gossamer.graph import calibration as dial
+from gossamer.graph.calibration import Effort
+from gossamer.graph.codes import choose_grid, empty_codes, encode_all, with_rows
+from gossamer.neighbours import all_pairs as pairs
+from gossamer.rank import guided
 from gossamer.rank.guided import Guide
 from gossamer.rank.path_sum import PathSum
-from gossamer.simd import integer_dot
-from gossamer.threads import in_threads
-from gossamer.tree import cobweb, pairs
+from gossamer.runtime import threads
+from gossamer.runtime.simd import integer_dot
+from gossamer.runtime.threads import in_threads
+from gossamer.tree import cobweb
 from gossamer.tree.arrays import Meta, TreeArrays, used
-from gossamer.tree.codes import choose_grid, empty_codes, encode_all, with_rows
 from gossamer.tree.structure import rehash
 
 Matrix = npt.NDArray[np.float32]
@@ -106,9 +109,12 @@ def test_calibration_shows_what_asking_everyone_at_every_step_would(links: bool,
         asked.append((effort, guide.search(t, Q, k, effort, context).documents))
         return asked[-1][1]
 
-    measured.measure(t, search, context)
+    def exact_search(Q: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.int64]:
+        return index._path_sum.search(t, Q, k, "sum", context).documents
+
+    measured.measure(t, search, exact_search, context)
     Q = dial._disturbed(t, 1.7 if links else 1.0)
-    exact = index._path_sum.search(t, Q, 10, "sum", context).documents
+    exact = exact_search(Q, 10)
     efforts = [effort for effort, _ in asked][int(context > 0) :]
     alone = [share_found(guide.search(t, Q, 10, effort, context).documents, exact) for effort in efforts]
     assert len(alone) > 1
@@ -202,9 +208,9 @@ def test_many_threads_measure_a_context_once(monkeypatch: pytest.MonkeyPatch) ->
     made: list[float] = []
     measure = dial.Dial.measure
 
-    def counted(self: Any, t: Any, search: Any, context: float = 0.0) -> None:
+    def counted(self: Any, t: Any, search: Any, exact_search: Any, context: float = 0.0) -> None:
         made.append(context)
-        measure(self, t, search, context)
+        measure(self, t, search, exact_search, context)
 
     monkeypatch.setattr(dial.Dial, "measure", counted)
     index.search(QUERIES[0], context=0.7, allowed=[1, 2, 3])

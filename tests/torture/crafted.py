@@ -29,8 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer import VectorIndex
-from gossamer.bundle import MANIFEST, Bundle, _checksum, write_bundle
 from gossamer.errors import GossamerError
+from gossamer.files.bundle import MANIFEST, Bundle, _checksum, write_bundle
 from torture.outcome import Outcome
 
 SECONDS = 10.0

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer import CobwebTree
-from gossamer.bundle import MANIFEST, _checksum
 from gossamer.errors import (
     CorruptError,
     DimensionError,
@@ -24,6 +23,7 @@ from gossamer.errors import (
     ParameterError,
     UnknownIdError,
 )
+from gossamer.files.bundle import MANIFEST, _checksum
 from gossamer.tree.structure import one_beside_each
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tree-v1"

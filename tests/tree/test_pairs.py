@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from gossamer.simd import ABREAST, FOUR, TILE, distances
-from gossamer.tree.codes import Bytes
-from gossamer.tree.pairs import nearest_of_all, nearest_of_some
+from gossamer.array_types import Bytes
+from gossamer.neighbours.all_pairs import nearest_of_all, nearest_of_some
+from gossamer.runtime.simd import ABREAST, FOUR, TILE, distances
 
 
 def coded(n: int, dim: int, seed: int) -> Bytes:

@@ -16,10 +16,11 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from gossamer import CobwebTree
 from gossamer.errors import ParameterError
-from gossamer.explain.cuts import best_cut
-from gossamer.tree import cobweb, unite
+from gossamer.tree import agglomeration as unite
+from gossamer.tree import cobweb
+from gossamer.tree.agglomeration import _added_by_pairs, in_steps, nearest_points, parts_first, united, ward
 from gossamer.tree.arrays import Meta
-from gossamer.tree.unite import _added_by_pairs, in_steps, nearest_points, parts_first, united, ward
+from gossamer.tree.cuts import best_cut
 
 
 def sorted_by_class(classes: int, each: int, dim: int = 8, seed: int = 0) -> tuple[CobwebTree, list[int]]:

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gossamer.bundle import Bundle
+from gossamer.array_types import NONE
 from gossamer.errors import CorruptError, InvariantError
-from gossamer.tree.arrays import NONE, Limit, Meta, used
+from gossamer.files.bundle import Bundle
+from gossamer.tree.arrays import Limit, Meta, used
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.validation import count_reached
 

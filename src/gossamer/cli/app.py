@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 import gossamer
-from gossamer.cli import (
-    backup,
-    delete,
-    demo,
-    eval,
-    eval_tree,
-    explain,
-    index,
-    info,
-    keys,
-    models,
-    refine,
-    repair,
-    search,
-    serve,
-    tree,
-)
+from gossamer.cli import backup, delete, demo, explain, index, info, keys, models, refine, repair, search, serve, tree
 from gossamer.cli.command import examples
+from gossamer.cli.extensions import add_extensions
 
 app = typer.Typer(
     help="Hierarchical semantic retrieval with Cobweb.",
@@ -66,8 +49,4 @@ app.command(epilog=repair.EXAMPLES)(repair.repair)
 app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.add_typer(keys.app, name="keys")
 app.add_typer(models.app, name="models")
-eval.app.command(epilog=eval_tree.EXAMPLES)(eval_tree.tree)
-app.add_typer(eval.app, name="eval")
-
-if find_spec("gossamer.cli.bench"):  # not in every install: it measures, and needs what it measures against
-    app.add_typer(import_module("gossamer.cli.bench").bench, name="bench")
+add_extensions(app)

@@ -21,7 +21,7 @@ EXAMPLES = examples("gossamer info notes.gsm", "gossamer info notes.gsm --json")
 def info(index: IndexPath, json: Json = False, quiet: Quiet = False) -> None:
     """Show what an index holds, how it was made, and what it takes on disk."""
     screen = Screen(json=json, quiet=quiet)
-    from gossamer.encoding import Unloaded
+    from gossamer.index.encoding import Unloaded
 
     with opened(index, screen, encoder=Unloaded()) as ix:
         about = ix.info()

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gossamer.cli.ahead import encoding_ahead
+from gossamer.cli.encode_ahead import encoding_ahead
 from gossamer.errors import GossamerError, InputError
 
 if TYPE_CHECKING:
-    from gossamer.cli.ahead import Progress
-    from gossamer.encoding import Encoded
+    from gossamer.cli.encode_ahead import Progress
     from gossamer.index import Index
+    from gossamer.index.encoding import Encoded
     from gossamer.readers import Record
     from gossamer.readers.record import OnError
 

@@ -12,8 +12,8 @@ from gossamer.cli.screen import Screen
 from gossamer.errors import MissingExtraError, NotAnIndexError
 
 if TYPE_CHECKING:
-    from gossamer.encoding import EncoderSpec
     from gossamer.index import Index
+    from gossamer.index.encoding import EncoderSpec
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from gossamer.snippets import shortened
+from gossamer.rendering import shortened
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -17,7 +17,8 @@ from typing import Protocol
 
 import numpy as np
 
-from gossamer.checks import Floats, positive
+from gossamer.array_types import Floats
+from gossamer.checks import positive
 from gossamer.encoders.callable import CallableEncoder
 from gossamer.encoders.protocol import Encoder, Kind, Progress, check_kind, check_texts
 from gossamer.errors import DiskError, ParameterError

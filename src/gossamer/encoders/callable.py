@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gossamer.checks import Floats, as_vectors
+from gossamer.array_types import Floats
+from gossamer.checks import as_vectors
 from gossamer.encoders.protocol import Kind, Progress, check_kind, check_texts, fingerprint_of
 from gossamer.errors import EncoderError, StateError
 

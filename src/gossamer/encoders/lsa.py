@@ -21,11 +21,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.bundle import Bundle
-from gossamer.checks import Floats, one_of, positive
+from gossamer.array_types import Floats
+from gossamer.checks import one_of, positive
 from gossamer.encoders.protocol import Kind, Progress, check_kind, check_texts, fingerprint_of
 from gossamer.encoders.words import terms, words
 from gossamer.errors import CorruptError, EmptyTextError, ParameterError, StateError
+from gossamer.files.bundle import Bundle
 
 _MOST_TERMS = 50_000
 """The most frequent terms are kept: 50 MB of components at 256 dimensions."""

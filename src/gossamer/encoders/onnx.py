@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from gossamer.checks import Floats, positive
+from gossamer.array_types import Floats
+from gossamer.checks import positive
 from gossamer.encoders.models import MODELS, read_model
 from gossamer.encoders.protocol import Kind, Once, Progress, check_kind, check_texts, fingerprint_of
 from gossamer.errors import MissingExtraError

@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeGuard, TypeVar
 
-from gossamer.bundle import Bundle
-from gossamer.checks import Floats, one_of
+from gossamer.array_types import Floats
+from gossamer.checks import one_of
 from gossamer.errors import DtypeError, EmptyTextError, InputError
+from gossamer.files.bundle import Bundle
 
 Kind: TypeAlias = Literal["document", "query"]
 """Some models encode a question otherwise than the passage that answers it."""

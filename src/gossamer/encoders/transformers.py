@@ -17,7 +17,8 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from gossamer.checks import Floats, as_vectors, one_of, positive
+from gossamer.array_types import Floats
+from gossamer.checks import as_vectors, one_of, positive
 from gossamer.encoders.folders import identity
 from gossamer.encoders.prompts import prompt_for, prompts_for
 from gossamer.encoders.protocol import Kind, Once, Progress, check_kind, check_texts, fingerprint_of

@@ -8,15 +8,15 @@ from threading import Lock
 from typing import Final
 from weakref import ReferenceType, ref
 
-from gossamer import deadline
-from gossamer.explain.basic import basic_level, weights
-from gossamer.explain.making import Basis, Made, basis_of, concept_of, exemplar_of, leaf_label
-from gossamer.explain.names import Labeller, Name, Names
+from gossamer.explain.basic_level import basic_level, weights
+from gossamer.explain.concept_cache import Basis, Made, basis_of, concept_of, exemplar_of, leaf_label
+from gossamer.explain.naming import Labeller, Name, Names
 from gossamer.explain.passages import Texts
-from gossamer.explain.ways import inner_nodes, inner_of
 from gossamer.results import Concept, Exemplar
+from gossamer.runtime import deadline
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.paths import inner_nodes, inner_of
 
 _MOST: Final = 1 << 15
 """Concepts kept at hand, the newest: about 50 megabytes, and all there are of 20,000 documents."""

@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from gossamer.tree.arrays import Longs, TreeArrays
+from gossamer.array_types import Longs
+from gossamer.tree.arrays import TreeArrays
 
 _MOST: Final = 3
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gossamer.jit import kernel
-from gossamer.rank.density import log_p
-from gossamer.tree.arrays import Doubles, Floats, Meta, TreeArrays
+from gossamer.array_types import Doubles, Floats
+from gossamer.runtime.jit import kernel
+from gossamer.tree.arrays import Meta, TreeArrays
+from gossamer.tree.density import log_p
 
 
 def matching(t: TreeArrays, x: Floats, k: int) -> list[tuple[int, float]]:

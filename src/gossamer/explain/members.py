@@ -8,12 +8,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gossamer import deadline
+from gossamer.array_types import NONE, Longs
 from gossamer.explain.labels import Counts, Terms
 from gossamer.explain.passages import READ, Texts
 from gossamer.explain.sampling import bound_of, thinned
 from gossamer.explain.terms import terms_of
-from gossamer.tree.arrays import NONE, Longs, Meta
+from gossamer.runtime import deadline
+from gossamer.tree.arrays import Meta
 from gossamer.tree.cobweb import CobwebTree
 
 DRIFT: Final = 1.25

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from gossamer.tree.arrays import Doubles
+from gossamer.array_types import Doubles
 from gossamer.tree.cobweb import CobwebTree
 
 SAMPLE: Final = 1024

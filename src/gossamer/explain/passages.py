@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from gossamer.snippets import shortened
+from gossamer.rendering import shortened
 
 
 class Passage(NamedTuple):

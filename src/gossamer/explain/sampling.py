@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from gossamer.tree.arrays import Longs
+from gossamer.array_types import Longs
 
 _BITS: Final = 32
 

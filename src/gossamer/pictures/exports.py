@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from gossamer.pictures.branch import Branch
 from gossamer.pictures.words import one_line
-from gossamer.snippets import shortened
+from gossamer.rendering import shortened
 
 Format: TypeAlias = Literal["json", "dot", "mermaid", "newick", "graphml"]
 FORMATS: Final[tuple[str, ...]] = get_args(Format)

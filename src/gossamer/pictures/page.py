@@ -16,7 +16,7 @@ from typing import Any
 
 from gossamer.pictures.branch import Branch
 from gossamer.pictures.words import one_line
-from gossamer.snippets import shortened
+from gossamer.rendering import shortened
 
 _LEAF = 90
 """Characters of the name of a single document."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gossamer.jit import kernel, subkernel
-from gossamer.rank.density import log_p
-from gossamer.rank.selection import Ranked, insert_document, nothing
-from gossamer.threads import in_threads
-from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Longs, Meta, TreeArrays
+from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
+from gossamer.runtime.jit import kernel, subkernel
+from gossamer.runtime.threads import in_threads
+from gossamer.tree.arrays import Meta, TreeArrays
+from gossamer.tree.density import log_p
+from gossamer.tree.selection import Ranked, insert_document, nothing
 
 
 def best_first(t: TreeArrays, Q: Floats, k: int, budget: int | None = None) -> Ranked:

@@ -15,22 +15,23 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.bundle import CURE, Bundle
+from gossamer.array_types import NONE, Floats, Ints, Longs
 from gossamer.checks import LARGEST
 from gossamer.errors import CorruptError
-from gossamer.rank.dial import Dial, Effort
-from gossamer.rank.frontier import choose_frontier
-from gossamer.rank.linking import choose_among, choose_links, put_links
-from gossamer.rank.listed import rank_listed
+from gossamer.files.bundle import CURE, Bundle
+from gossamer.graph.calibration import Dial, Effort
+from gossamer.graph.codes import Codes, beyond, choose_grid, empty_codes, encode_all, encode_new, with_rows
+from gossamer.graph.entry_points import choose_frontier
+from gossamer.graph.linking import choose_among, choose_links, put_links
+from gossamer.graph.links import COMING, MOST, OWN, Links, drop_leaves, empty_links, links_for, measured_links, new_desk
+from gossamer.graph.walk import Guides, Scratch, new_scratch, search_rows
+from gossamer.neighbours.all_pairs import nearest_of_all
+from gossamer.rank.exact import rank_listed
 from gossamer.rank.path_sum import PathSum
-from gossamer.rank.selection import EVERYTHING, Flags, Ranked, nothing
-from gossamer.rank.walk import Guides, Scratch, new_scratch, search_rows
-from gossamer.threads import in_threads
-from gossamer.tree.arrays import NONE, Floats, Ints, Longs, Meta, TreeArrays
-from gossamer.tree.codes import Codes, beyond, choose_grid, empty_codes, encode_all, encode_new, with_rows
-from gossamer.tree.links import COMING, MOST, OWN, Links, drop_leaves, empty_links, links_for, measured_links, new_desk
-from gossamer.tree.pairs import nearest_of_all
-from gossamer.tree.refine import Neighbours
+from gossamer.runtime.threads import in_threads
+from gossamer.tree.arrays import Meta, TreeArrays
+from gossamer.tree.rebuild import Neighbours
+from gossamer.tree.selection import EVERYTHING, Flags, Ranked, nothing
 from gossamer.tree.structure import leaf_rows
 
 WIDTH: Final = 128
@@ -164,7 +165,7 @@ class Guide:
             if on_grid:
                 self._reset_dials()  # what was measured was measured on another grid
         if not self.is_settled(t):
-            self._dial.measure(t, lambda Q, k, effort: self.search(t, Q, k, effort).documents)
+            self._measure(t, self._dial, 0.0)
 
     def _drop(self) -> None:
         """Forget everything."""
@@ -340,11 +341,19 @@ class Guide:
             dial = self._in_context.pop(context, None)
             if dial is None or not dial.holds(int(t.meta[Meta.LEAVES])):
                 dial = Dial(linked=self.linked)
-                dial.measure(t, lambda Q, k, effort: self.search(t, Q, k, effort, context).documents, context)
+                self._measure(t, dial, context)
             if len(self._in_context) >= _CONTEXTS:
                 del self._in_context[next(iter(self._in_context))]  # the one that was not asked for longest
             self._in_context[context] = dial
             return dial.effort(k, budget, recall)
+
+    def _measure(self, t: TreeArrays, dial: Dial, context: float) -> None:
+        dial.measure(
+            t,
+            lambda Q, k, effort: self.search(t, Q, k, effort, context).documents,
+            lambda Q, k: PathSum().search(t, Q, k, "sum", context).documents,
+            context,
+        )
 
     def _take_scratch(self, t: TreeArrays, width: int) -> Scratch:
         """Scratch that is large enough, from those not in use; popping is atomic, so threads never share one."""

@@ -16,13 +16,14 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.jit import kernel
-from gossamer.rank.density import path_score
-from gossamer.rank.listed import rank_listed
-from gossamer.rank.selection import EVERYTHING, Ranked, fill, nothing
-from gossamer.threads import in_threads
-from gossamer.tree.arrays import NONE, Doubles, Floats, Ints, Limit, Longs, Meta, TreeArrays
-from gossamer.tree.heap import sink
+from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
+from gossamer.neighbours.heap import sink
+from gossamer.rank.exact import rank_listed
+from gossamer.runtime.jit import kernel
+from gossamer.runtime.threads import in_threads
+from gossamer.tree.arrays import Limit, Meta, TreeArrays
+from gossamer.tree.density import path_score
+from gossamer.tree.selection import EVERYTHING, Ranked, fill, nothing
 from gossamer.tree.structure import parents_first
 
 Aggregate = Literal["sum", "mean"]

@@ -6,14 +6,15 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from gossamer.array_types import Floats, Longs
 from gossamer.checks import one_of, positive
 from gossamer.errors import ParameterError
 from gossamer.rank.best_first import best_first
+from gossamer.rank.exact import rank_listed
 from gossamer.rank.guided import Guide, are_few, search_guided
-from gossamer.rank.listed import rank_listed
 from gossamer.rank.path_sum import Aggregate, PathSum
-from gossamer.rank.selection import Ranked
-from gossamer.tree.arrays import Floats, Longs, TreeArrays
+from gossamer.tree.arrays import TreeArrays
+from gossamer.tree.selection import Ranked
 
 Method: TypeAlias = Literal["guided", "path-sum", "best-first"]
 

@@ -11,7 +11,7 @@ from gossamer.document_limits import TOO_DEEP
 from gossamer.readers.record import Account, Record
 from gossamer.readers.values import DROP, clean, json_value
 from gossamer.readers.walk import Source
-from gossamer.snippets import shortened
+from gossamer.rendering import shortened
 
 TEXT_FIELDS = ("text", "body", "content", "document", "passage", "question", "sentence", "abstract")
 ID_FIELDS = ("_id", "id", "doc_id", "docid", "uuid")

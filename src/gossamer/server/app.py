@@ -20,10 +20,10 @@ from starlette.middleware.cors import CORSMiddleware
 from gossamer import __version__
 from gossamer.errors import GossamerError
 from gossamer.server import page
+from gossamer.server.access import Guard
 from gossamer.server.answers import Answer
 from gossamer.server.catalog import Catalog
 from gossamer.server.envelope import Envelope, answer_problem
-from gossamer.server.guard import Guard
 from gossamer.server.keys import KeyRing
 from gossamer.server.limits import Limits
 from gossamer.server.metrics import Metrics

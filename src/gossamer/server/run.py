@@ -20,10 +20,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from gossamer.errors import DiskError, ParameterError
+from gossamer.server.http_protocol import careful
 from gossamer.server.limits import LONGEST
 from gossamer.server.service import Service
 from gossamer.server.warming import Warming
-from gossamer.server.wire import careful
 
 _log = logging.getLogger("gossamer.server")
 

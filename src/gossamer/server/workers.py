@@ -5,7 +5,7 @@ them takes turns anyway, so that more threads would only change places more ofte
 share other threads: a few of those hold up no search.
 
 A read has a deadline, counted from when it was asked for: one that waited too long does not begin, one that runs too
-long ends by itself (see `gossamer.deadline`), and both are answered with 504. A write is different, because its answer
+long ends by itself (`runtime.deadline`), and both are answered with 504. A write is different, because its answer
 must be true: while it waits in line it can still be taken out, and is then refused with nothing done; once it has begun
 it is waited for. What would wait behind too many others is refused at once, with 503.
 """
@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from gossamer.deadline import within
 from gossamer.errors import ReadOnlyError
+from gossamer.runtime.deadline import within
 from gossamer.server.catalog import Served
 from gossamer.server.pool import STOPPING, Pool
 from gossamer.server.problems import Refusal, busy

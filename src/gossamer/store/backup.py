@@ -11,10 +11,10 @@ from tempfile import mkdtemp
 from threading import Lock
 from typing import Final
 
-from gossamer.bundle import MANIFEST
 from gossamer.errors import DiskError, GossamerError, NotAnIndexError
-from gossamer.interrupts import uninterrupted
-from gossamer.lockfile import LockFile
+from gossamer.files.bundle import MANIFEST
+from gossamer.files.file_lock import LockFile
+from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, schema
 from gossamer.store.database import Database, translated
 from gossamer.store.layout import Layout, sync_folder

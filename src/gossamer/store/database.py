@@ -19,7 +19,6 @@ from threading import Lock, RLock
 from typing import Final, Literal
 from weakref import WeakSet
 
-from gossamer import deadline
 from gossamer.errors import (
     ClosedError,
     CorruptError,
@@ -30,6 +29,7 @@ from gossamer.errors import (
     OutOfMemoryError,
     enough_memory,
 )
+from gossamer.runtime import deadline
 
 _WAIT: Final = 30.0
 """Seconds to wait for another process that is just finishing the log."""

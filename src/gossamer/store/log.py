@@ -15,14 +15,14 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.bundle import Bundle
-from gossamer.checks import Floats
+from gossamer.array_types import Floats
 from gossamer.errors import CorruptError
+from gossamer.files.bundle import Bundle
 from gossamer.store import rows
-from gossamer.store.learnt import write_learnt
+from gossamer.store.encoder_state import write_learnt
 from gossamer.store.rows import CURE, DocumentRow, PassageRow
 from gossamer.store.schema import Settings, write_settings
-from gossamer.vectors import Staged, VectorIndex
+from gossamer.vector_index.vector_index import Staged, VectorIndex
 
 Kind: TypeAlias = Literal["add", "delete", "refit"]
 """add: passages go and come. delete: they go. refit: a new tree is grown over all there are then."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.checks import Floats
+from gossamer.array_types import Floats
 from gossamer.errors import CorruptError
 
 _Row = TypeVar("_Row")

@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from gossamer.bundle import Bundle
-from gossamer.checks import Floats, as_vectors
+from gossamer.array_types import Floats
+from gossamer.checks import as_vectors
 from gossamer.errors import GossamerError
+from gossamer.files.bundle import Bundle
 from gossamer.results import LostDocument
 from gossamer.store import rows, schema
-from gossamer.store.learnt import read_learnt
+from gossamer.store.encoder_state import read_learnt
 from gossamer.store.rows import DocumentRow, PassageRow
 from gossamer.store.schema import Settings
 from gossamer.store.wal import all_frames

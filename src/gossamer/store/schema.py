@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from gossamer.errors import CorruptError, FormatVersionError, NotAnIndexError, ParameterError, StateError
-from gossamer.snippets import shortened
+from gossamer.rendering import shortened
 from gossamer.version import __version__
 
 FORMAT_VERSION = 1

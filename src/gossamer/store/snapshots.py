@@ -6,10 +6,10 @@ import logging
 import os
 import shutil
 
-from gossamer.bundle import fold, read_bundle, read_manifest, write_bundle
 from gossamer.errors import CorruptError, DiskError, GossamerError
+from gossamer.files.bundle import fold, read_bundle, read_manifest, write_bundle
 from gossamer.store.layout import Layout, sync_folder
-from gossamer.vectors import VectorIndex
+from gossamer.vector_index.vector_index import VectorIndex
 
 _KIND = "snapshot"
 _KEPT = 2

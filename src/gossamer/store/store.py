@@ -18,17 +18,17 @@ from typing import Literal, Self, TypeAlias
 from uuid import uuid4
 
 from gossamer.errors import CorruptError, DiskError, GossamerError, LockedError, NotAnIndexError, StateError
-from gossamer.interrupts import uninterrupted
-from gossamer.lockfile import LockFile
+from gossamer.files.file_lock import LockFile
+from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, rows, schema
 from gossamer.store.database import Database, is_open_here, opening, translated
+from gossamer.store.encoder_state import read_learnt
 from gossamer.store.layout import Layout, sync_folder
-from gossamer.store.learnt import read_learnt
 from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
 from gossamer.store.snapshots import is_ours, read_snapshot, remove_drafts, remove_old, write_snapshot
 from gossamer.store.wal import FrameCount, read_wal
-from gossamer.vectors import VectorIndex
+from gossamer.vector_index.vector_index import VectorIndex
 
 Mode: TypeAlias = Literal["w", "r"]
 Files: TypeAlias = Literal["as left", "altered", "without checksums"]

@@ -7,19 +7,12 @@ through `next_sibling`, and are used again last in, first out.
 
 from __future__ import annotations
 
-import math
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-Ints: TypeAlias = npt.NDArray[np.int32]
-Longs: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float32]
-Doubles: TypeAlias = npt.NDArray[np.float64]
-
-NONE: Final = -1
-"""No node, no document."""
+from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
 
 
 # Tuples of numbers, since before Numba 0.68 a kernel could not index an array with a member of an IntEnum.
@@ -100,9 +93,6 @@ LEAF_FIELDS: Final = ("vectors", "norm", "owner", "key", "chain")
 INNER_FIELDS: Final = ("mean", "m2", "changed")
 DOCUMENT_FIELDS: Final = ("leaf", "next_document", "prev_document")
 
-CACHE_LINE: Final = 64
-"""Bytes."""
-
 RESERVE: Final = 64
 """Slots that there is room for when a kernel is called that takes some; one insertion rarely takes more than three."""
 
@@ -157,16 +147,6 @@ def used(t: TreeArrays) -> dict[str, npt.NDArray[Any]]:
     """The part of each array that is in use, by name: what is worth saving."""
     rows = rows_in_use(t.meta)
     return {name: array[: rows.get(name, len(array))] for name, array in t._asdict().items()}
-
-
-def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike, fill: float = 0) -> npt.NDArray[Any]:
-    """A new array, all `fill`, that begins where a cache line does: rows of whole lines then touch no line more."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    room = np.empty(size + CACHE_LINE, np.uint8)
-    start = -room.ctypes.data % CACHE_LINE
-    array = room[start : start + size].view(dtype).reshape(shape)
-    array[:] = fill
-    return array
 
 
 def _longer(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:

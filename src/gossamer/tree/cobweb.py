@@ -11,30 +11,20 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.bundle import CURE, Bundle, read_bundle, write_bundle
+from gossamer.array_types import NONE, Doubles, Longs
 from gossamer.checks import as_vectors, positive
 from gossamer.errors import CorruptError, DimensionError, InvariantError, ParameterError, UnknownIdError
-from gossamer.interrupts import uninterrupted
+from gossamer.files.bundle import CURE, Bundle, read_bundle, write_bundle
 from gossamer.results import Refinement, TreeStats
+from gossamer.runtime.interrupts import uninterrupted
 from gossamer.tree import inspect
-from gossamer.tree.arrays import (
-    NONE,
-    RESERVE,
-    Doubles,
-    Limit,
-    Longs,
-    Meta,
-    TreeArrays,
-    empty_arrays,
-    used,
-    with_room,
-)
-from gossamer.tree.grow import insert_rows
+from gossamer.tree.agglomeration import ALL
+from gossamer.tree.arrays import RESERVE, Limit, Meta, TreeArrays, empty_arrays, used, with_room
+from gossamer.tree.insertion import insert_rows
 from gossamer.tree.node import NodeView
-from gossamer.tree.refine import Neighbours, in_tree_order, put_together, total_utility
-from gossamer.tree.shrink import remove_documents
+from gossamer.tree.rebuild import Neighbours, in_tree_order, put_together, total_utility
+from gossamer.tree.removal import remove_documents
 from gossamer.tree.structure import rehash
-from gossamer.tree.unite import ALL
 from gossamer.tree.validation import as_tree
 
 _CHUNK = 4096

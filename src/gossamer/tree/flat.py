@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gossamer.tree.arrays import NONE, RESERVE, Floats, Limit, Meta, TreeArrays, empty_arrays, with_room
-from gossamer.tree.refine import hash_rows
+from gossamer.array_types import NONE, Floats
+from gossamer.tree.arrays import RESERVE, Limit, Meta, TreeArrays, empty_arrays, with_room
+from gossamer.tree.rebuild import hash_rows
 from gossamer.tree.structure import rehash
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gossamer.array_types import NONE, Doubles, Ints
 from gossamer.errors import InvariantError
-from gossamer.tree.arrays import NONE, Doubles, Ints, Limit, Meta, TreeArrays, used
+from gossamer.tree.arrays import Limit, Meta, TreeArrays, used
 from gossamer.tree.structure import parents_first
 from gossamer.tree.validation import TOLERANCE, check_arrays
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gossamer.array_types import NONE, Doubles
 from gossamer.errors import UnknownIdError
-from gossamer.tree.arrays import NONE, Doubles, Limit, Meta, TreeArrays
+from gossamer.tree.arrays import Limit, Meta, TreeArrays
 
 
 class NodeView:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gossamer.jit import kernel, subkernel
-from gossamer.tree.arrays import NONE, Floats, Ints, Meta, TreeArrays
-from gossamer.tree.kernels import content_hash, copy, same, squared_length
+from gossamer.array_types import NONE, Floats, Ints
+from gossamer.neighbours.heap import copy
+from gossamer.runtime.jit import kernel, subkernel
+from gossamer.tree.arrays import Meta, TreeArrays
+from gossamer.tree.utility import content_hash, same, squared_length
 
 
 @subkernel

@@ -26,11 +26,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from gossamer.array_types import NONE, Doubles, Ints, Longs
 from gossamer.checks import LARGEST
 from gossamer.errors import InvariantError
-from gossamer.jit import kernel
-from gossamer.tree.arrays import NONE, Doubles, Ints, Limit, Longs, Meta, TreeArrays, empty_arrays, rows_in_use
-from gossamer.tree.kernels import block_length, content_hash, log_det, squared_length
+from gossamer.runtime.jit import kernel
+from gossamer.tree.arrays import Limit, Meta, TreeArrays, empty_arrays, rows_in_use
+from gossamer.tree.utility import block_length, content_hash, log_det, squared_length
 
 TOLERANCE: Final = 1e-8
 """How far a kept number may be from the one taken afresh, relative to the range of the data (means), its square

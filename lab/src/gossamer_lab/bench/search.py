@@ -1,0 +1,281 @@
+"""Recall against time: every system, every setting, one at a time and in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gossamer.array_types import Floats
+from gossamer.rank.guided import Guide
+from gossamer.vector_index.vector_index import VectorIndex
+from gossamer_lab.bench.data import Data
+from gossamer_lab.bench.measures import Ids, cost_at, exact_neighbours, first_reaching, overlap, recall
+from gossamer_lab.bench.report import Report, Row, Section
+from gossamer_lab.bench.systems import FLAT, HNSWLIB, LINKED, Contender, contenders, effort_for, guide_of, missing
+from gossamer_lab.bench.timing import Say, Times, all_cores, clock, take_turns, threads
+
+K: Final = 10
+RECALLS: Final = (0.95, 0.98)
+_SINGLES: Final = 0.3
+_BATCHES: Final = 2.0
+"""Seconds a round may spend on single queries and on the batch of one contender: slow ones answer fewer."""
+
+SAME_QUESTION: Final = (
+    "All systems search the same vectors, whitened once. With context 0 gossamer's exhaustive ranking is exact L2, so "
+    "all of them answer the same question; recall@10 is against it. Rows with context 1 or the paper's acuity "
+    "search for the paper's path-sum instead: their recall is against path-sum over all documents of the same tree."
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One row: a contender with what was found about it."""
+
+    contender: Contender
+    recall: float
+    batch: Times
+    """For each query, all of them in one call."""
+    single: Times
+    """For each query, one call each."""
+    cost: float | None
+
+    def row(self) -> Row:
+        """As a line of the table."""
+        it = self.contender
+        return {
+            "system": it.system,
+            "setting": it.setting,
+            "recall@10": self.recall,
+            "µs single": self.single.best * 1e6,
+            "µs single, median": self.single.median * 1e6,
+            "µs batch": self.batch.best * 1e6,
+            "µs batch, median": self.batch.median * 1e6,
+            "spread": self.batch.spread,
+            "queries/s": 1.0 / self.batch.best,
+            "scored": self.cost,
+            "share": self.cost / it.nodes if self.cost is not None and it.nodes else None,
+            "build seconds": it.built.seconds,
+            "bytes/vector": None,
+        }
+
+
+def run(data: Data, *, repeats: int, n_threads: int, quick: bool, say: Say) -> Report:
+    """Search with everything, and put gossamer's curve beside the others'."""
+    exact = exact_neighbours(data.X, data.Q, K)
+    with threads(all_cores()):
+        entered = list(contenders(data.X, K, all_cores(), say, quick=quick))
+    with threads(n_threads):
+        measured = measure(data, entered, exact, repeats, say)
+        ends = [] if n_threads > 1 else end_to_end(data, entered, repeats, say)
+    rows = [{**m.row(), "bytes/vector": m.contender.built.bytes / len(data.X)} for m in measured]
+    notes = [SAME_QUESTION, *_legend(), *missing()]
+    sections = [
+        Section("recall and time", rows, notes),
+        Section("gossamer's time as a share of others' at the same recall", compare(measured), _COMPARED),
+        Section("calibrated targets on real queries", targets(measured)),
+        Section("one raw query at a time, through VectorIndex.search", ends, _ENDS if ends else ()),
+    ]
+    return Report("search", data.description, {"threads": n_threads, "rounds": repeats, "k": K}, sections)
+
+
+def measure(data: Data, entered: Sequence[Contender], exact: Ids, repeats: int, say: Say) -> list[Measured]:
+    """Recall once, then rounds of timing in which all take turns."""
+    answers = {}
+    costs = {}
+    at_once: dict[str, Floats] = {}
+    lots: dict[str, Floats] = {}
+    for each in entered:
+        say(f"answers of {each.name}")
+        each.prepare()
+        each.search(data.Q[:2])
+        each.search(data.Q)
+        seconds, answers[each.name] = clock(lambda each=each: each.search(data.Q))  # type: ignore[misc]
+        costs[each.name] = each.cost(data.Q)
+        batch = seconds / len(data.Q)
+        at_once[each.name] = data.Q[: max(100, int(_BATCHES / batch))]
+        lots[each.name] = data.Q[: _lot(each, data.Q, batch)]
+    batches = take_turns({e.name: _batch(e, at_once[e.name]) for e in entered}, repeats, say)
+    singles = take_turns({e.name: _singles(e, lots[e.name]) for e in entered}, repeats, say)
+    return [
+        Measured(
+            each,
+            _recall(each, data, answers[each.name], exact),
+            batches[each.name].over(len(at_once[each.name])),
+            singles[each.name].over(len(lots[each.name])),
+            costs[each.name],
+        )
+        for each in entered
+    ]
+
+
+def _recall(contender: Contender, data: Data, found: Ids, exact: Ids) -> float:
+    if contender.reference == "path-sum":
+        index: VectorIndex = contender.built.index
+        return overlap(found, index.search(data.Q, K, "path-sum", context=1.0).ids)
+    return recall(data.X, data.Q, found, exact)
+
+
+def _lot(contender: Contender, Q: Floats, batch: float) -> int:
+    """How many single queries fit into a round, by a few that are timed."""
+    seconds, _ = clock(lambda: [contender.search(Q[i : i + 1]) for i in range(min(5, len(Q)))])
+    each = max(batch, seconds / min(5, len(Q)))
+    return max(5, min(len(Q), int(_SINGLES / each)))
+
+
+def _batch(contender: Contender, Q: Floats) -> Callable[[], float]:
+    def work() -> float:
+        contender.prepare()
+        contender.search(Q[:20])
+        return clock(lambda: contender.search(Q))[0]
+
+    return work
+
+
+def _singles(contender: Contender, Q: Floats) -> Callable[[], float]:
+    def work() -> float:
+        contender.prepare()
+        search, rows = contender.search, [Q[i : i + 1] for i in range(len(Q))]
+        for row in rows[:20]:
+            search(row)
+
+        def all_of_them() -> None:
+            for row in rows:
+                search(row)
+
+        return clock(all_of_them)[0]
+
+    return work
+
+
+# -- gossamer beside the others --------------------------------------------------------------------
+
+_COMPARED: Final = (
+    "Gossamer's cheapest slack that reaches the recall, over the other's time interpolated to the recall it has "
+    "(linear in recall and log time between settings). Batches: the best of all rounds, then both in the same "
+    "round; single: one query a call, best rounds.",
+)
+
+
+def compare(measured: Sequence[Measured]) -> list[Row]:
+    """For each recall: gossamer's time over that of every other system."""
+    ours = [m for m in measured if m.contender.system == LINKED and m.contender.setting.startswith("slack")]
+    others = dict.fromkeys(m.contender.system for m in measured if not m.contender.system.startswith(LINKED))
+    rows: list[Row] = []
+    for wanted in RECALLS:
+        at = first_reaching(wanted, [m.recall for m in ours], [m.batch.best for m in ours])
+        if at is None:
+            continue
+        mine = ours[at]
+        row: Row = {
+            "recall wanted": wanted,
+            "gossamer": mine.contender.setting,
+            "recall": mine.recall,
+            "µs": mine.batch.best * 1e6,
+            "share": (mine.cost or 0.0) / mine.contender.nodes,
+        }
+        for other in others:
+            theirs = [m for m in measured if m.contender.system == other]
+            row[f"ratio {other}"] = _ratio(mine, theirs, lambda m: m.batch.best)
+            if other in (HNSWLIB, FLAT):
+                rounds = [_ratio(mine, theirs, _in_round(i)) for i in range(len(mine.batch.seconds))]
+                known = [ratio for ratio in rounds if ratio is not None]
+                row[f"ratio {other}, median round"] = float(np.median(known)) if known else None
+                row[f"ratio {other}, worst round"] = max(known, default=None)
+                row[f"ratio {other}, single"] = _ratio(mine, theirs, lambda m: m.single.best)
+        rows.append(row)
+    return rows
+
+
+def _ratio(mine: Measured, theirs: Sequence[Measured], time: Callable[[Measured], float]) -> float | None:
+    cost = cost_at(mine.recall, [m.recall for m in theirs], [time(m) for m in theirs])
+    return None if cost is None else time(mine) / cost
+
+
+def _in_round(number: int) -> Callable[[Measured], float]:
+    return lambda m: m.batch.seconds[number]
+
+
+def targets(measured: Sequence[Measured]) -> list[Row]:
+    """What was asked for and what came."""
+    return [
+        {
+            "system": m.contender.system,
+            "target": float(m.contender.setting.rsplit(" ", 1)[1]),
+            "recall@10": m.recall,
+            "scored": m.cost,
+            "µs batch": m.batch.best * 1e6,
+        }
+        for m in measured
+        if m.contender.setting.startswith("guided, target")
+    ]
+
+
+# -- end to end ------------------------------------------------------------------------------------
+
+_ENDS: Final = (
+    "above: what checks, whitening, locks and the result object add to the same search of whitened queries, handed to "
+    "the kernel one at a time (each call costs some µs of its own) or all in one call.",
+)
+
+
+def end_to_end(data: Data, entered: Sequence[Contender], repeats: int, say: Say) -> list[Row]:
+    """Raw queries, one at a time, through the whole of `VectorIndex.search`, beside the kernel alone."""
+    linked: VectorIndex = next(e.built.index for e in entered if e.system == LINKED)
+    whole = VectorIndex(data.raw.shape[1], whitener=data.whitener)
+    say("building gossamer on raw vectors")
+    whole.add(data.raw)
+    works: dict[str, Callable[[], float]] = {}
+    for target in RECALLS:
+        works[f"end to end {target}"] = _raw_singles(whole, data.raw_queries, target)
+        works[f"kernel {target}"] = _kernel(linked, guide_of(linked), [data.Q], target)
+        rows = [data.Q[i : i + 1] for i in range(len(data.Q))]
+        works[f"kernel, single {target}"] = _kernel(linked, guide_of(linked), rows, target)
+    times = {name: t.over(len(data.Q)) for name, t in take_turns(works, repeats, say).items()}
+    found: list[Row] = []
+    for target in RECALLS:
+        end, core, single = (times[f"{what} {target}"] for what in ("end to end", "kernel", "kernel, single"))
+        found.append(
+            {
+                "target": target,
+                "µs end to end": end.best * 1e6,
+                "µs kernel, single": single.best * 1e6,
+                "µs kernel, batch": core.best * 1e6,
+                "µs above single": (end.best - single.best) * 1e6,
+                "median µs above single": (end.median - single.median) * 1e6,
+                "µs above batch": (end.best - core.best) * 1e6,
+                "median µs above batch": (end.median - core.median) * 1e6,
+            }
+        )
+    return found
+
+
+def _raw_singles(index: VectorIndex, Q: Floats, target: float) -> Callable[[], float]:
+    rows = [Q[i] for i in range(len(Q))]
+
+    def all_of_them() -> None:
+        for row in rows:
+            index.search(row, K, recall=target)
+
+    return lambda: clock(all_of_them)[0]
+
+
+def _kernel(index: VectorIndex, guide: Guide, parts: Sequence[Floats], target: float) -> Callable[[], float]:
+    """The search of whitened queries alone, in one call a part."""
+    effort, arrays = effort_for(guide, index.tree, K, target), index.tree.arrays
+
+    def all_of_them() -> None:
+        for part in parts:
+            guide.search(arrays, part, K, effort)
+
+    return lambda: clock(all_of_them)[0]
+
+
+def _legend() -> list[str]:
+    return [
+        "single: one query a call; batch: all queries in one call. µs a query, best and median round; "
+        "spread: slowest less fastest round, over the median; queries/s: of the best batch. scored: nodes or distances "
+        "computed for a query, where the system tells; share: of the tree's nodes.",
+    ]

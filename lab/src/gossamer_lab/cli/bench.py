@@ -1,0 +1,232 @@
+"""`gossamer bench`: Gossamer beside faiss, hnswlib and usearch, on the same vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+if TYPE_CHECKING:
+    from gossamer_lab.bench.data import Data
+    from gossamer_lab.bench.report import Report
+    from gossamer_lab.bench.timing import Say
+
+bench = typer.Typer(
+    help="Measure gossamer beside other vector indexes: the same vectors, threads and queries, in one run.",
+    no_args_is_help=True,
+)
+
+Vectors = Annotated[Path | None, typer.Option(help="Documents: a .npy file, one row a vector. Needs --queries.")]
+Queries = Annotated[Path | None, typer.Option(help="Queries: a .npy file.")]
+Folder = Annotated[
+    Path | None, typer.Option("--data", help="Folder of ready vectors; else $GOSSAMER_DATA or ../shared/embeddings.")
+]
+Set = Annotated[str, typer.Option("--set", help="Which of them: qqp or msmarco.")]
+Rows = Annotated[int | None, typer.Option(min=100, help="Use the first so many documents.")]
+Asked = Annotated[int | None, typer.Option("--count", min=10, help="Use so many queries.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer documents, queries and rounds: under a minute.")]
+Repeats = Annotated[int | None, typer.Option(min=1, help="Rounds of timing.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads for every system.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Also write everything here.")]
+
+
+_WIDE = 190
+"""Columns of a table that goes into a file."""
+
+
+@bench.command()
+def search(
+    vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
+    count: Asked = None, repeats: Repeats = None, threads: Threads = None, quick: Quick = False, json: Json = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw recall against queries a second into a PNG.")] = None,
+) -> None:  # fmt: skip
+    """Recall against time for every system and setting, on one thread.
+
+    Examples:
+
+        gossamer bench search --quick
+
+        gossamer bench search --set msmarco --json search.json --plot search.png
+
+        gossamer bench search --vectors corpus.npy --queries queries.npy
+    """
+
+    def work(say: Say) -> Report:
+        from gossamer_lab.bench import plot as picture
+        from gossamer_lab.bench import search as task
+
+        if plot is not None:
+            picture.check_available()
+        loaded = _load(vectors, queries, data, set_, rows or (10_000 if quick else None), count or _count(quick))
+        rounds = repeats or (2 if quick else 7)
+        report = task.run(loaded, repeats=rounds, n_threads=threads or 1, quick=quick, say=say)
+        if plot is not None:
+            picture.draw(report, plot)
+        return report
+
+    _run(work, json)
+
+
+@bench.command()
+def build(
+    vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
+    repeats: Repeats = None, threads: Threads = None, quick: Quick = False, json: Json = None,
+) -> None:  # fmt: skip
+    """Build times: tree, refining and links, beside the graphs of others, on all cores.
+
+    Examples:
+
+        gossamer bench build --quick
+
+        gossamer bench build --set msmarco --repeats 5
+    """
+
+    def work(say: Say) -> Report:
+        from gossamer_lab.bench import build as task
+        from gossamer_lab.bench.timing import all_cores
+
+        loaded = _load(vectors, queries, data, set_, rows or (10_000 if quick else None), 10)
+        return task.run(loaded, repeats=repeats or (2 if quick else 3), n_threads=threads or all_cores(), say=say)
+
+    _run(work, json)
+
+
+@bench.command()
+def scale(
+    vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
+    count: Asked = None, repeats: Repeats = None, quick: Quick = False, json: Json = None,
+) -> None:  # fmt: skip
+    """How the cost of an insertion and of an answer grows with the number of documents.
+
+    Examples:
+
+        gossamer bench scale --quick
+
+        gossamer bench scale --json scale.json
+    """
+
+    def work(say: Say) -> Report:
+        from gossamer_lab.bench import scale as task
+
+        loaded = _load(vectors, queries, data, set_, rows or (10_000 if quick else None), count or _count(quick))
+        return task.run(loaded, repeats=repeats or (1 if quick else 3), quick=quick, say=say)
+
+    _run(work, json)
+
+
+@bench.command()
+def memory(
+    vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
+    quick: Quick = False, json: Json = None,
+) -> None:  # fmt: skip
+    """Memory of a loaded index against its vectors alone.
+
+    Examples:
+
+        gossamer bench memory
+
+        gossamer bench memory --set msmarco --json memory.json
+    """
+
+    def work(say: Say) -> Report:
+        from gossamer_lab.bench import memory as task
+
+        loaded = _load(vectors, queries, data, set_, rows or (10_000 if quick else None), 200)
+        return task.run(loaded, say=say)
+
+    _run(work, json)
+
+
+@bench.command("filter")
+def filters(
+    vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
+    count: Asked = None, repeats: Repeats = None, threads: Threads = None, quick: Quick = False, json: Json = None,
+) -> None:  # fmt: skip
+    """Restricted searches at every selectivity, and recall after half of the documents were exchanged.
+
+    Examples:
+
+        gossamer bench filter --quick
+
+        gossamer bench filter --set msmarco
+    """
+
+    def work(say: Say) -> Report:
+        from gossamer_lab.bench import filters as task
+
+        loaded = _load(vectors, queries, data, set_, rows or (10_000 if quick else None), count or _count(quick))
+        return task.run(loaded, repeats=repeats or (1 if quick else 3), n_threads=threads or 1, say=say)
+
+    _run(work, json)
+
+
+@bench.command()
+def refine(
+    vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
+    count: Asked = None, orders: Annotated[int, typer.Option(min=2, help="Orders of insertion.")] = 5,
+    quick: Quick = False, json: Json = None,
+) -> None:  # fmt: skip
+    """What one pass of refining gives the pure tree, over several orders of insertion.
+
+    With the QQP set the quality of the paper's path-sum is measured as well, on 10,000 documents.
+
+    Examples:
+
+        gossamer bench refine --quick
+
+        gossamer bench refine --rows 20000 --orders 3
+    """
+
+    def work(say: Say) -> Report:
+        from gossamer_lab.bench import refining as task
+
+        loaded = _load(vectors, queries, data, set_, rows or (5_000 if quick else None), count or _count(quick))
+        duplicates = None
+        if vectors is None and set_ == "qqp":
+            from gossamer_lab.bench.data import folder_of_sets, load_duplicates
+
+            duplicates = load_duplicates(folder_of_sets(data), min(len(loaded.X), 10_000))
+        return task.run(loaded, duplicates, orders=orders, quick=quick, say=say)
+
+    _run(work, json)
+
+
+def _count(quick: bool) -> int:
+    return 300 if quick else 1000
+
+
+def _load(
+    vectors: Path | None, queries: Path | None, folder: Path | None, name: str, rows: int | None, count: int
+) -> Data:
+    """The vectors asked for: two files, or a set of the folder."""
+    from gossamer.errors import InputError
+    from gossamer_lab.bench.data import folder_of_sets, load_file, load_set, prepare
+
+    if (vectors is None) != (queries is None):
+        raise InputError("--vectors and --queries go together: give both, or neither for the ready sets")
+    if vectors is not None and queries is not None:
+        return prepare(vectors.stem, load_file(vectors), load_file(queries), rows=rows, queries=count)
+    return prepare(name, *load_set(folder_of_sets(folder), name), rows=rows, queries=count)
+
+
+def _run(work: Callable[[Say], Report], json: Path | None) -> None:
+    """Do the work under a status line, show the report, write it; an error is one sentence."""
+    from gossamer.errors import GossamerError
+    from gossamer_lab.bench.report import show, write_json
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, _WIDE)
+    try:
+        with console.status("reading vectors") as status:
+            report = work(lambda what: status.update(what))
+        if json is not None:
+            write_json(report, json)
+    except (GossamerError, OSError) as error:
+        Console(stderr=True).print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+    show(report, console)

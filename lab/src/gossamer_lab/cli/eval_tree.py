@@ -1,0 +1,65 @@
+"""`gossamer eval tree`: the concept tree beside k-means and Ward, by classes that people gave."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gossamer.cli.command import command, examples
+from gossamer.cli.options import Json, Quiet
+from gossamer.cli.screen import Screen
+from gossamer_lab.cli.eval import Cache, Data, Model, Out, Quick, app, finish, typed, watched
+
+EXAMPLES = examples(
+    "gossamer eval tree --quick",
+    "gossamer eval tree --out docs/results",
+    "gossamer eval tree --collection bbc_news --orders 10",
+    "gossamer eval tree --collection my-folder/ --model lsa",
+)
+
+_QUICK = 2000
+"""Documents of each collection in a quick run."""
+
+
+@app.command(epilog=EXAMPLES)
+@command
+def tree(
+    collection: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="20newsgroups, banking77, bbc_news, or a folder with a corpus.jsonl of texts and labels; can be "
+            "given several times. The three by default."
+        ),
+    ] = None,
+    model: Model = "minilm",
+    orders: Annotated[int | None, typer.Option(min=1, help="Random orders, and seeds of k-means, to average.")] = None,
+    sample: Annotated[int | None, typer.Option(min=10, help="Documents for Ward, which needs their square.")] = None,
+    documents: Annotated[int | None, typer.Option(min=10, help="Documents of each collection, at most.")] = None,
+    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    quick: Quick = False,
+    data: Data = None,
+    out: Out = None,
+    cache: Cache = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure the tree by known classes: its best cut beside k-means, all of it beside Ward, before and after refine.
+
+    Texts are encoded once and kept; the first run takes minutes.
+    """
+    screen = Screen(json=json, quiet=quiet)
+    with screen.working("starting"):
+        from gossamer_lab.evaluate import tree_quality as task
+        from gossamer_lab.evaluate.tree_quality_data import NAMES
+    wanted = task.Wanted(
+        collections=tuple(collection or NAMES),
+        model=model,
+        orders=orders or (2 if quick else 3),
+        sample=sample or (_QUICK if quick else 6000),
+        documents=documents or (_QUICK if quick else None),
+        seed=seed,
+    )
+    with watched(screen, "reading") as say:
+        report = task.report(wanted, folder=data, cache=cache, say=say, command=typed())
+    finish(screen, report, out)

@@ -1,0 +1,249 @@
+"""Each task on small vectors: its tables have the shape and the values that can be known beforehand."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from gossamer_lab.bench import build, filters, memory, plot, refining, scale, search, systems
+from gossamer_lab.bench.data import Data
+from gossamer_lab.bench.report import Report, Row, Section, show, write_json, written
+from gossamer_lab.bench.timing import Times
+
+
+def quiet(what: str) -> None:
+    pass
+
+
+def installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+@pytest.fixture(scope="module")
+def searched(data: Data) -> Report:
+    return search.run(data, repeats=2, n_threads=1, quick=True, say=quiet)
+
+
+def rows_of(report: Report, system: str) -> list[Row]:
+    return [row for row in report.sections[0].rows if row["system"] == system]
+
+
+def test_every_system_that_is_installed_takes_part(searched: Report) -> None:
+    systems_seen = {row["system"] for row in searched.sections[0].rows}
+    expected = {systems.LINKED, systems.TREE, systems.PATH_SUM, systems.PAPER}
+    for package, names in systems.PACKAGES.items():
+        expected |= set(names) if installed(package) else set()
+    assert systems_seen == expected
+
+
+def test_what_looks_at_everything_has_recall_one(searched: Report) -> None:
+    everything = [row for row in searched.sections[0].rows if row["setting"].endswith("all")]
+    assert len(everything) >= 3
+    assert all(row["recall@10"] == 1.0 for row in everything)
+    if installed("faiss"):
+        assert rows_of(searched, systems.FLAT)[0]["scored"] == 1500
+
+
+def test_more_effort_finds_more_and_scores_more(searched: Report) -> None:
+    for system, word in ((systems.LINKED, "slack"), (systems.TREE, "budget"), (systems.HNSWLIB, "ef")):
+        rows = [row for row in rows_of(searched, system) if row["setting"].startswith(word)]
+        recalls = [row["recall@10"] for row in rows]
+        assert recalls == [] or recalls[-1] >= 0.95
+        assert all(0.0 <= r <= 1.0 for r in recalls)
+        scored = [row["scored"] for row in rows if row["scored"] is not None]
+        assert scored == sorted(scored)
+
+
+def test_times_sizes_and_shares_are_there(searched: Report) -> None:
+    for row in searched.sections[0].rows:
+        assert 0 < row["µs batch"] <= row["µs batch, median"]
+        assert 0 < row["µs single"] <= row["µs single, median"]
+        assert row["queries/s"] == pytest.approx(1e6 / row["µs batch"])
+        assert row["bytes/vector"] > 4 * 10
+        if row["system"].startswith("gossamer"):
+            assert 0 < row["share"] < 1.001
+
+
+def test_the_report_says_what_is_compared(searched: Report) -> None:
+    assert any("exact L2" in note for note in searched.sections[0].notes)
+    targets = searched.sections[2].rows
+    assert {row["target"] for row in targets} == set(systems.TARGETS)
+    ends = searched.sections[3].rows
+    assert [row["target"] for row in ends] == [0.95, 0.98]
+
+
+def measured(system: str, setting: str, recall: float, *seconds: float) -> search.Measured:
+    built = systems.Built(None, 1.0, 1)
+    contender = systems.Contender(system, setting, built, lambda Q: np.zeros((0, 0)), nodes=1000)
+    return search.Measured(contender, recall, Times(seconds), Times(seconds), 10.0)
+
+
+def test_ratios_are_taken_at_the_same_recall() -> None:
+    rows = search.compare(
+        [
+            measured(systems.LINKED, "slack 1.0", 0.94, 5.0, 6.0),
+            measured(systems.LINKED, "slack 1.1", 0.97, 10.0, 20.0),
+            measured(systems.LINKED, "guided, target 0.9", 0.99, 1.0, 1.0),
+            measured(systems.HNSWLIB, "ef 10", 0.96, 10.0, 20.0),
+            measured(systems.HNSWLIB, "ef 20", 0.98, 40.0, 20.0),
+            measured(systems.FLAT, "all", 1.0, 100.0, 100.0),
+        ]
+    )
+    assert len(rows) == 1  # no slack reaches 0.98
+    row = rows[0]
+    assert (row["gossamer"], row["share"]) == ("slack 1.1", 0.01)
+    # Halfway between 0.96 and 0.98, the geometric mean of the two costs.
+    assert row["ratio hnswlib"] == pytest.approx(10.0 / np.sqrt(10.0 * 20.0))
+    assert row["ratio hnswlib, worst round"] == pytest.approx(1.0)
+    assert row["ratio hnswlib, median round"] == pytest.approx(0.75)
+    assert row["ratio faiss flat"] == pytest.approx(0.1)
+
+
+def test_a_missing_package_is_named_and_left_out(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(name: str) -> Any:
+        return None
+
+    monkeypatch.setattr(systems, "find_spec", nothing)
+    monkeypatch.setattr(build, "find_spec", nothing)
+    assert len(systems.missing()) == 3
+    assert all('pip install "gossamer[bench]"' in note for note in systems.missing())
+    report = build.run(data, repeats=1, n_threads=1, say=quiet)
+    assert [row["what"] for row in report.sections[0].rows] == [
+        build.GROW,
+        build.REFINE,
+        build.LOAD,
+        build.LINK,
+        build.ADD,
+    ]
+    assert report.sections[1].rows == []
+    entered = list(systems.contenders(data.X, 10, 1, quiet, quick=True))
+    assert all(each.system.startswith("gossamer") for each in entered)
+
+
+def test_a_report_is_valid_json_and_can_be_shown(searched: Report, tmp_path: Path) -> None:
+    write_json(searched, tmp_path / "report.json")
+
+    def refuse(constant: str) -> None:
+        pytest.fail(f"{constant} is not JSON")
+
+    again = json.loads((tmp_path / "report.json").read_text(), parse_constant=refuse)
+    assert again["task"] == "search"
+    assert len(again["sections"][0]["rows"]) == len(searched.sections[0].rows)
+    console = Console(width=200)
+    with console.capture() as captured:
+        show(searched, console)
+    text = captured.get()
+    assert "recall@10" in text
+    assert "slack 1.0" in text
+    assert "exact L2" in text
+
+
+def test_numbers_are_written_by_what_they_are() -> None:
+    assert written("recall@10", 0.98765) == "0.9877"
+    assert written("share of nodes", 0.0123) == "1.230%"
+    assert written("anything", None) == "–"
+    assert written("anything", 12345) == "12,345"
+    assert written("anything", True) == "yes"
+    assert written("anything", "text") == "text"
+
+
+def test_the_picture_shows_each_system(searched: Report, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot.draw(searched, tmp_path / "search.png")
+    assert (tmp_path / "search.png").read_bytes().startswith(b"\x89PNG")
+    curve = plot.curves(searched.sections[0].rows)[systems.LINKED]
+    assert curve == sorted(curve)
+
+
+def test_building_is_compared_with_hnswlib(data: Data) -> None:
+    pytest.importorskip("hnswlib")
+    report = build.run(data, repeats=1, n_threads=1, say=quiet)
+    names = [row["what"] for row in report.sections[1].rows]
+    assert names[:3] == ["tree alone", "tree, refined", "tree, refined, linked"]
+    assert names[3:] == ["tree loaded at once", "tree loaded at once, linked", build.ADD]
+    alone, refined, linked, loaded, loaded_linked, _ = (row["ratio of best rounds"] for row in report.sections[1].rows)
+    assert 0 < alone < refined < linked
+    assert 0 < loaded < loaded_linked
+
+
+def test_growth_is_measured_at_every_size(data: Data) -> None:
+    assert scale.sizes_for(76_000, quick=False) == [10_000, 20_000, 40_000, 76_000]
+    assert scale.sizes_for(30_779, quick=False) == [10_000, 20_000, 30_779]
+    assert scale.sizes_for(1500, quick=True) == [1500]
+    report = scale.run(data, repeats=1, quick=True, say=quiet)
+    shape, nodes = report.sections[0].rows[0], report.sections[1].rows[0]
+    assert shape["documents"] == 1500
+    assert 1.0 < shape["nodes/document"] < 2.0
+    assert shape["mean children"] >= 2.0
+    assert 0 < nodes["linked"] < 1500
+    assert nodes["target recall"] > 0.8
+    rows = [
+        {"documents": n, "µs/insert": 1.0, "linked": n**0.5, "tree alone": None, "target scored": 7} for n in (10, 20)
+    ]
+    exponents = {row["what"]: row["exponent"] for row in scale.growth(rows, rows)}
+    assert exponents["nodes scored, linked"] == pytest.approx(0.5)
+    assert "nodes scored, tree alone" not in exponents
+
+
+def test_memory_counts_all_arrays(data: Data) -> None:
+    report = memory.run(data, say=quiet)
+    sizes = {row["what"]: row["MB"] for row in report.sections[0].rows}
+    parts = list(sizes.values())[: list(sizes).index("all arrays")]
+    assert sizes["all arrays"] == pytest.approx(sum(parts))
+    assert sizes["vectors"] == pytest.approx(data.X.nbytes / 2**20, rel=0.02)
+    if Path("/proc/self/statm").exists():
+        assert "process, loaded" in sizes
+
+
+def test_filters_at_every_selectivity(data: Data) -> None:
+    report = filters.run(data, repeats=1, n_threads=1, say=quiet)
+    rows = {row["filter"]: row for row in report.sections[0].rows}
+    one = rows["allowed 0.01%"]
+    assert (one["documents"], one["way"], one["recall@10"], one["answers"]) == (1, "all scored", 1.0, 1.0)
+    for name, row in rows.items():
+        assert row["answers"] == min(10, row["documents"]), name
+        if row["way"] == "all scored":
+            assert row["recall@10"] == 1.0, name
+    for row in report.sections[1].rows:
+        assert row["recall lost"] == pytest.approx(row["recall, fresh"] - row["recall, exchanged"])
+    assert len(report.sections[2].rows) == 3
+
+
+def test_refining_over_orders(data: Data) -> None:
+    targets = np.arange(20, dtype=np.int64)
+    some = Data("some", data.raw, data.raw[:20], data.whitener, data.X, data.X[:20])
+    report = refining.run(data, (some, targets), orders=2, quick=True, say=quiet)
+    by_order, over_all, scored, quality = report.sections
+    assert [(row["order"], row["when"]) for row in by_order.rows] == [
+        (0, "before"), (0, "after"), (1, "before"), (1, "after"),
+    ]  # fmt: skip
+    assert [row["figure"] for row in over_all.rows] == ["recall at 1000", "recall at 2000"]
+    # A document asked for by its own vector is the first that the paper's tree finds.
+    assert all(row["nDCG@10, paper's tree"] > 80 for row in scored.rows)
+    assert len(quality.rows) == 2
+
+
+def test_a_summary_of_orders() -> None:
+    rows = [
+        {"when": when, "x": x} for when, x in (("before", 1.0), ("before", 3.0), ("after", 4.0), ("after", 5.0))
+    ]  # fmt: skip
+    (row,) = refining.summary(rows, ["x"])
+    assert (row["mean before"], row["mean after"], row["gain"]) == (2.0, 4.5, 2.5)
+    assert (row["ratio of ranges"], row["ratio of deviations"]) == (0.5, 0.5)
+    same = [{"when": when, "x": 1.0} for when in ("before", "after")]
+    assert refining.summary(same, ["x"])[0]["ratio of ranges"] is None
+
+
+def test_an_empty_section_shows_its_notes_alone() -> None:
+    report = Report("x", "nothing", {}, [Section("empty", [], ["a note [bench]"])])
+    console = Console(width=80)
+    with console.capture() as captured:
+        show(report, console)
+    assert "a note [bench]" in captured.get()
+    assert "empty" not in captured.get()

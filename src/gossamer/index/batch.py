@@ -1,0 +1,162 @@
+"""What `Index.add` is given, checked as a whole before anything happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy.typing as npt
+
+from gossamer.array_types import Floats
+from gossamer.checks import as_vectors
+from gossamer.document_limits import TOO_DEEP, Problem, id_problem, metadata_problem, text_problem
+from gossamer.encoders.protocol import check_texts
+from gossamer.errors import DtypeError, DuplicateIdError, InputError
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Texts with all that belongs to them; `metadata` is JSON text."""
+
+    texts: list[str]
+    ids: list[str] | None
+    metadata: list[str]
+    vectors: Floats | None
+
+
+def check_batch(
+    texts: str | Iterable[str],
+    ids: str | Iterable[str] | None,
+    metadata: Mapping[str, Any] | Iterable[Mapping[str, Any] | None] | None,
+    vectors: npt.ArrayLike | None,
+) -> Batch:
+    """The arguments of `add`, or the error that says what is wrong with them. A single text may stand alone."""
+    if isinstance(texts, str):
+        texts = [texts]
+        ids = [ids] if isinstance(ids, str) else ids
+        metadata = [metadata] if isinstance(metadata, Mapping) else metadata
+    rows = check_texts(texts if isinstance(texts, Sequence) else list(texts))
+    for row, text in enumerate(rows):
+        _refuse(text_problem(text), row)
+    return Batch(
+        texts=rows,
+        ids=None if ids is None else _new_ids(ids, len(rows)),
+        metadata=["{}"] * len(rows) if metadata is None else _metadata(metadata, len(rows)),
+        vectors=None if vectors is None else _vectors(vectors, len(rows)),
+    )
+
+
+def as_ids(ids: str | Iterable[str]) -> list[str]:
+    """One id or several as a list of strings."""
+    if isinstance(ids, str):
+        return [_as_id(ids)]
+    if isinstance(ids, bytes | Mapping) or not isinstance(ids, Iterable):
+        raise DtypeError(f"ids must be a string or a list of strings, got {type(ids).__name__}")
+    return [_as_id(id) for id in ids]
+
+
+def _new_ids(ids: str | Iterable[str], rows: int) -> list[str]:
+    if isinstance(ids, str):
+        raise DtypeError(f"got one id, {ids!r}, for a list of texts: pass a list of {rows} ids")
+    checked = as_ids(ids)
+    if len(checked) != rows:
+        raise InputError(f"got {len(checked)} ids for {rows} texts: pass one id for each, or none at all")
+    seen: set[str] = set()
+    for row, id in enumerate(checked):
+        _refuse(id_problem(id), row)
+        if id in seen:
+            raise DuplicateIdError(f"id {id!r} is given twice in one call: keep one of the two")
+        seen.add(id)
+    return checked
+
+
+def _as_id(id: Any) -> str:
+    if not isinstance(id, str):
+        raise DtypeError(f"ids are strings, got {type(id).__name__} {id!r}: convert it with str()")
+    if not id:
+        raise InputError("an id is empty: give every document an id of at least one character")
+    if "\0" in id:
+        raise InputError(f"id {id!r} holds a NUL character, which SQLite would cut it at: take it out")
+    if not _storable(id):
+        raise InputError(f"id {id!r} holds half of a surrogate pair: repair it")
+    return str(id)
+
+
+def _metadata(metadata: Any, rows: int) -> list[str]:
+    if isinstance(metadata, Mapping | str | bytes) or not isinstance(metadata, Iterable):
+        raise DtypeError(
+            f"metadata must be a list with one dict for each text, got {type(metadata).__name__}: "
+            "wrap it in a list, or repeat it as [metadata] * len(texts)"
+        )
+    given = list(metadata)
+    if len(given) != rows:
+        raise InputError(f"got {len(given)} metadata for {rows} texts: pass one dict (or None) for each")
+    return [_as_json(value, row) for row, value in enumerate(given)]
+
+
+def _as_json(value: Any, row: int) -> str:
+    if value is None:
+        return "{}"
+    if not isinstance(value, Mapping):
+        raise DtypeError(f"metadata: row {row} is {type(value).__name__}, not a dict")
+    try:
+        _check_keys(value)
+        text = json.dumps(dict(value), ensure_ascii=False, allow_nan=False, default=_iso)
+    except RecursionError as error:
+        raise _refusal(TOO_DEEP, row) from error
+    except (TypeError, ValueError) as error:
+        raise DtypeError(f"metadata: row {row} cannot be written as JSON ({error}): convert or drop it") from error
+    if not _storable(text):
+        raise DtypeError(f"metadata: row {row} holds half of a surrogate pair: repair it")
+    _refuse(metadata_problem(text), row)
+    return text
+
+
+def _check_keys(value: Any) -> None:
+    """JSON would turn the key 1 into "1" in silence, and then {"1": …} in a filter finds it but {1: …} cannot."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"keys must be strings, got {key!r}")
+            _check_keys(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check_keys(inner)
+
+
+def _iso(value: Any) -> Any:
+    """Dates in ISO form, which compares in order; mappings as dicts; NumPy's numbers as plain ones."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        return value.item()
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _vectors(vectors: npt.ArrayLike, rows: int) -> Floats:
+    checked = as_vectors(vectors)
+    if len(checked) != rows:
+        raise InputError(f"got {len(checked)} vectors for {rows} texts: pass one for each")
+    return checked
+
+
+def _refuse(problem: Problem | None, row: int) -> None:
+    if problem is not None:
+        raise _refusal(problem, row)
+
+
+def _refusal(problem: Problem, row: int) -> InputError:
+    return InputError(f"row {row} {problem.what}: {problem.cure}")
+
+
+def _storable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

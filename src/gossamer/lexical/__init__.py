@@ -1,0 +1,1 @@
+"""Words → scores: BM25 over the texts of documents."""

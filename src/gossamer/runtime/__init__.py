@@ -1,0 +1,1 @@
+"""How code runs: compiled kernels, threads, locks between threads, deadlines and Ctrl-C."""

@@ -1,0 +1,166 @@
+"""The ids people use, beside the document numbers the tree uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gossamer.errors import CorruptError, DtypeError, DuplicateIdError, InputError, ParameterError, UnknownIdError
+from gossamer.files.bundle import CURE, Arrays, Bundle
+from gossamer.results import DocId
+
+_MOST: Final = 2**62
+"""Ids that are numbers are smaller."""
+
+
+class IdMap:
+    """Ids of one kind, all int or all str, each with the number of its document; and back."""
+
+    def __init__(self) -> None:
+        self._number_of: dict[DocId, int] = {}
+        self._id_of: list[DocId | None] = []
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._number_of)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._number_of
+
+    def __iter__(self) -> Iterator[DocId]:
+        return iter(self._number_of)
+
+    @property
+    def kind(self) -> type | None:
+        """int or str; None while there are none."""
+        return type(next(iter(self._number_of))) if self._number_of else None
+
+    def number(self, id: Any) -> int:
+        """The document number of an id."""
+        id = id.item() if isinstance(id, np.generic) else id
+        try:
+            if isinstance(id, bool | float):  # True and 1.0 are keys of 1 to a dict
+                raise KeyError(id)
+            return self._number_of[id]
+        except (KeyError, TypeError):
+            raise UnknownIdError(f"id {id!r} is not in the index, which holds {len(self)} documents") from None
+
+    def check_new(self, ids: Iterable[Any] | None, rows: int) -> list[DocId]:
+        """`ids` for `rows` new documents, checked: as many, of one kind, none twice. None numbers them on."""
+        if ids is None:
+            if self.kind is str:
+                raise ParameterError("the ids of this index are strings: pass ids for the new vectors")
+            if self._next + rows > _MOST:
+                raise ParameterError(f"ids are numbered on from {self._next}, and end below 2**62: pass ids")
+            return list(range(self._next, self._next + rows))
+        checked = [_as_id(id) for id in ids]
+        if len(checked) != rows:
+            raise InputError(f"got {len(checked)} ids for {rows} vectors: pass one id for each")
+        kinds = {type(id) for id in checked} | ({self.kind} - {None})
+        if len(kinds) > 1:
+            raise DtypeError("ids are either all int or all str within one index, got both: convert them with str()")
+        if len(set(checked)) < len(checked):
+            twice = next(id for at, id in enumerate(checked) if id in set(checked[:at]))
+            raise DuplicateIdError(f"id {twice!r} is given twice in one call: keep one of the two")
+        return checked
+
+    def assign(self, ids: Sequence[DocId], numbers: npt.NDArray[np.int64]) -> None:
+        """Give `ids` to the documents `numbers`; an id that was in use moves."""
+        if not len(ids):
+            return
+        self._id_of.extend([None] * (int(numbers[-1]) + 1 - len(self._id_of)))
+        for id, number in zip(ids, numbers.tolist(), strict=True):
+            self._number_of[id] = number
+            self._id_of[number] = id
+        if isinstance(ids[0], int):
+            self._next = max(self._next, *(id + 1 for id in ids if isinstance(id, int)))
+
+    def forget(self, ids: Iterable[DocId]) -> None:
+        """Drop ids; an int that was used is not given out again."""
+        for id in ids:
+            self._id_of[self._number_of.pop(id)] = None
+
+    def of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """The ids of document numbers, in the same shape; -1 stays -1."""
+        id_of = self._id_of
+        out = np.empty(numbers.shape, object if self.kind is str else np.int64)
+        out.ravel()[:] = [id_of[number] if number >= 0 else -1 for number in numbers.ravel().tolist()]
+        return out
+
+    def renumbered(self, order: npt.NDArray[np.int64]) -> IdMap:
+        """The same ids for documents that were numbered anew: `order[i]` is the old number of the new i."""
+        fresh = IdMap()
+        ids = [id for number in order.tolist() if (id := self._id_of[number]) is not None]
+        fresh.assign(ids, np.arange(len(ids)))
+        fresh._next = self._next
+        return fresh
+
+    def to_arrays(self) -> Arrays:
+        """The ids and their document numbers as arrays; strings as UTF-8 end to end, with where each ends."""
+        ids, numbers = list(self._number_of), list(self._number_of.values())
+        arrays: Arrays = {
+            "id_numbers": np.array(numbers, np.int64),
+            "id_next": np.array([self._next], np.int64),
+        }
+        if self.kind is str:
+            encoded = [str(id).encode() for id in ids]
+            arrays["id_text"] = np.frombuffer(b"".join(encoded), np.uint8)
+            arrays["id_ends"] = np.cumsum([len(id) for id in encoded]).astype(np.int64)
+        else:
+            arrays["id_values"] = np.array(ids, np.int64)
+        return arrays
+
+    @classmethod
+    def from_bundle(cls, bundle: Bundle, documents: npt.NDArray[np.int64]) -> IdMap:
+        """The map whose arrays are in `bundle`; `documents`, in ascending order, are those that have an id."""
+        found = cls()
+        numbers = bundle.array("id_numbers", np.int64, None)
+        if not np.array_equal(np.sort(numbers), documents):
+            raise CorruptError(f"the saved ids are not those of the {len(documents)} saved documents: {CURE}")
+        ids = _saved_ids(bundle, len(numbers))
+        if len(set(ids)) < len(ids):
+            raise CorruptError(f"two saved documents have the same id: {CURE}")
+        found._id_of = [None] * (int(numbers.max(initial=-1)) + 1)
+        found.assign(ids, numbers)
+        following = int(bundle.numbers("id_next", np.int64, 1, least=0, most=_MOST)[0])
+        if following < found._next:
+            raise CorruptError(f"the next saved id is {following}, which is in use: {CURE}")
+        found._next = following
+        return found
+
+
+def _saved_ids(bundle: Bundle, count: int) -> list[DocId]:
+    """The ids as `to_arrays` wrote them, not yet compared with each other."""
+    if "id_text" not in bundle.arrays:
+        values: list[DocId] = bundle.numbers("id_values", np.int64, count, least=0, most=_MOST - 1).tolist()
+        return values
+    text = bundle.array("id_text", np.uint8, None)
+    ends = bundle.numbers("id_ends", np.int64, count, least=1, most=len(text))
+    if not (np.diff(ends) > 0).all() or ends.max(initial=0) < len(text):
+        raise CorruptError(f"the saved ids do not end where the next ones begin: {CURE}")
+    letters, bounds = text.tobytes(), [0, *ends.tolist()]
+    try:
+        return [letters[start:end].decode() for start, end in pairwise(bounds)]
+    except UnicodeDecodeError as error:
+        raise CorruptError(f"a saved id is no text ({error}): {CURE}") from error
+
+
+def _as_id(id: Any) -> DocId:
+    id = id.item() if isinstance(id, np.generic) else id
+    if isinstance(id, str):
+        if not id:
+            raise InputError("an id is empty: give every document an id of at least one character")
+        if any("\ud800" <= character <= "\udfff" for character in id):
+            raise InputError(f"id {id!r} holds half a character (a lone surrogate) and cannot be stored: repair it")
+        return id
+    if isinstance(id, int) and not isinstance(id, bool):
+        if not 0 <= id < _MOST:
+            raise InputError(
+                f"id {id} is out of range: whole numbers from 0 to 2**62 - 1 (-1 marks the end of results)"
+            )
+        return id
+    raise DtypeError(f"ids are int or str, got {type(id).__name__}: {id!r}")
