@@ -57,7 +57,7 @@ test: lint
 # are left out.
 RUNTIME := --editable ".[onnx,parquet,serve,client]"
 SHORT := -m pytest -n auto --dist loadfile -k "not (beside or pipe or completion or tls or read_only)" \
-    tests/server/test_serve.py tests/test_store.py tests/cli/test_app.py \
+    tests/server/test_serve.py tests/store/test_store.py tests/cli/test_app.py \
     tests/encoders/test_onnx.py tests/readers/test_parquet.py
 
 # numpy 1.26.0, scipy 1.11.1 and numba 0.60 have wheels in common for Python 3.11 alone.

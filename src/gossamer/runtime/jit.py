@@ -46,7 +46,7 @@ def subkernel(function: F) -> F:
     """A kernel that only kernels call and that allocates nothing: compiled in a third of the time.
 
     What it saves is the door from Python, and so a call from Python crashes the interpreter;
-    `tests/test_kernels.py` sees to it that there is none.
+    `tests/runtime/test_kernels.py` sees to it that there is none.
     """
     return _compiled(function, _FREE | _BARE)
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bag import encode
-from doors import log_p
 from explain.corpus import documents
 from gossamer import Explanation, Index
 from gossamer.errors import ParameterError, UnknownIdError
+from kernel_wrappers import log_p
 
 QUERIES = ["bread in the oven", "a comet and a planet", "people today", "piano tyre compost"]
 

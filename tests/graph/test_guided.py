@@ -18,7 +18,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doors import code_distance, encode_query, leaves_beside, log_p
 from gossamer import CobwebTree, VectorIndex
 from gossamer.graph import calibration as dial
 from gossamer.graph.calibration import Effort
@@ -33,6 +32,7 @@ from gossamer.runtime.threads import in_threads
 from gossamer.tree import cobweb
 from gossamer.tree.arrays import Meta, TreeArrays, used
 from gossamer.tree.structure import rehash
+from kernel_wrappers import code_distance, encode_query, leaves_beside, log_p
 
 Matrix = npt.NDArray[np.float32]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import gossamer
 
-_SOURCES = sorted([*Path(gossamer.__file__).parent.rglob("*.py"), *Path(__file__).parent.rglob("*.py")])
+_SOURCES = sorted([*Path(gossamer.__file__).parent.rglob("*.py"), *Path(__file__).parent.parent.rglob("*.py")])
 _KERNELS = {"kernel", "ordered_kernel", "subkernel", "ordered_subkernel"}
 _SUBKERNELS = {"subkernel", "ordered_subkernel"}
 

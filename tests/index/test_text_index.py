@@ -890,7 +890,7 @@ def test_an_error_that_cannot_be_healed_is_remembered(small: Index, monkeypatch:
 def test_an_index_of_format_version_1_can_be_read(tmp_path: Path) -> None:
     """Made once by tests/fixtures/make.py; every version ever shipped stays readable."""
     path = tmp_path / "a.gsm"
-    shutil.copytree(Path(__file__).parent / "fixtures" / "index-v1.gsm", path)
+    shutil.copytree(Path(__file__).parent.parent / "fixtures" / "index-v1.gsm", path)
     with Index.open(path, encode) as index:
         assert index.ids() == ["sky", "queen", "river"]
         assert index.get("river").text == "gold and iron"

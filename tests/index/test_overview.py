@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bag import encode
-from doors import log_p
 from explain.corpus import THEMES, document, documents
 from gossamer import Index
 from gossamer.errors import ParameterError
 from gossamer.explain.basic_level import basic_level, weights
 from gossamer.explain.matching import matching
 from gossamer.explain.novelty import Usual
+from kernel_wrappers import log_p
 
 
 @pytest.fixture(scope="module")
