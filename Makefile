@@ -15,7 +15,7 @@ help:
 	@echo "make test-lowest, make test-newest   a short part of the suite with the oldest and the newest dependencies"
 	@echo "make lock    choose the versions in requirements/lock.txt anew; make install LOCK= does without them"
 	@echo "make sbom    what is installed at run time, as CycloneDX JSON; make audit looks for known vulnerabilities"
-	@echo "make bench   the benchmarks (needs vectors: see benchmarks/README.md)"
+	@echo "make bench   the engine against its bars (needs vectors: see lab/README.md); gossamer bench compares systems"
 	@echo "make clean   remove the virtual environment and caches"
 
 # Debian ships python3 without venv; the script installs it where it may, and says what to do where not.
@@ -49,7 +49,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal -rs
 
 # The short part: what touches every dependency of the core and of the extras onnx, parquet, serve and client. Each
 # environment has a kernel cache of its own, since Numba throws away what another version of it has cached.

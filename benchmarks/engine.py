@@ -2,8 +2,8 @@
 
     python benchmarks/engine.py [--quick] [--data FOLDER] [--json FILE]
 
-Reads `qqp-minilm-corpus.npy`, `qqp-minilm-queries.npy` and `qqp-setup.json.gz` (76,000 and 4,000 sentence
-embeddings of Quora questions, and which question duplicates which). Every time is the best of several.
+Reads `qqp-minilm-corpus.npy`, `qqp-minilm-queries.npy` and `qqp-setup.json.gz` of the folder: sentence embeddings of
+76,000 Quora questions and 4,000 queries, and which question each query duplicates. Every time is the best of several.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,33 +122,31 @@ def beside_faiss(E: Matrix, Q: Matrix) -> list[Row]:
     """Exhaustive path-sum and faiss IndexFlatL2 on the same vectors with the same threads, interleaved."""
     import faiss
 
-    from gossamer.rank.path_sum import PathSum
-    from gossamer.runtime.threads import cores
+    from gossamer_lab.engine import cores
 
     whitener = Whitener(strength=0.5).fit(E)
     X, Y = whitener.transform(E[:10_000]), whitener.transform(Q[:1000])
-    tree = CobwebTree(X.shape[1])
-    tree.insert_many(X)
-    ours = PathSum()
+    ours = VectorIndex(X.shape[1], whitener=None, acuity=5.0, refine=None, links=False)
+    ours.add(X)
     flat = faiss.IndexFlatL2(X.shape[1])
     flat.add(X)
     faiss.omp_set_num_threads(cores())
-    assert np.mean(ours.search(tree.arrays, Y, 10).documents == flat.search(Y, 10)[1]) > 0.999
+    assert np.mean(ours.search(Y, 10, "path-sum").ids == flat.search(Y, 10)[1]) > 0.999
     contexts = {"context 0 (L2)": 0.0, "context 1 (paper's sum)": 1.0}
     seconds: dict[str, list[float]] = {"faiss": [], **{name: [] for name in contexts}}
     for context in contexts.values():
-        ours.search(tree.arrays, Y, 10, "sum", context)
+        ours.search(Y, 10, "path-sum", context=context)
     for _ in range(7):
         seconds["faiss"].append(best_of(1, lambda: flat.search(Y, 10)))
         for name, context in contexts.items():
-            seconds[name].append(best_of(1, lambda c=context: ours.search(tree.arrays, Y, 10, "sum", c)))  # type: ignore[misc]
+            seconds[name].append(best_of(1, partial(ours.search, Y, 10, "path-sum", context=context)))
     base = min(seconds["faiss"])
     rows = [row("faiss flat L2, 1,000 queries × 10,000", base * 1e3, "", ok=True, unit="ms")]
     for name in contexts:
         ratio = min(seconds[name]) / base
         rows.append(row(f"path-sum, {name}, against faiss", ratio, "≤ 2×", ok=ratio <= 2, unit="×"))
     for name, context in contexts.items():
-        one = best_of(30, lambda c=context: ours.search(tree.arrays, Y[:1], 10, "sum", c)) * 1e3  # type: ignore[misc]
+        one = best_of(30, partial(ours.search, Y[:1], 10, "path-sum", context=context)) * 1e3
         rows.append(row(f"one query, {name}", one, "≤ 3 ms", ok=one <= 3, unit="ms"))
     return rows
 

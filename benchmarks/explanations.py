@@ -1,10 +1,9 @@
-"""Explanations against their bars: labels of a large tree, searching with reasons, and telling what does not belong.
+"""Explanations against their bars: labels of a large tree, searches with explanations, and novelty.
 
     python benchmarks/explanations.py [--quick] [--data FOLDER] [--json FILE] [--part labels|search|novelty]
 
 Reads `embeddings/qqp-*` (76,000 Quora questions with vectors) and `data/20newsgroups`, `data/banking77`, which are
-encoded with minilm: some minutes, unless --quick. Times are of one process on a machine that may be busy, so CPU
-seconds stand beside them.
+encoded with minilm; that takes minutes without --quick. The machine may be busy, so CPU seconds are shown beside times.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def labels(data: Path, quick: bool) -> Figures:
     }
 
 
-# -- searching with reasons ------------------------------------------------------------------------
+# -- searching with explanations -------------------------------------------------------------------
 
 
 def search(data: Path, quick: bool) -> Figures:
@@ -106,7 +105,7 @@ def search(data: Path, quick: bool) -> Figures:
 
 
 def novelty(data: Path, quick: bool) -> Figures:
-    """Does the index know what it does not know? Half of 20newsgroups is in it."""
+    """Novelty of posts like the indexed half of 20newsgroups, and of questions to a bank, which are unlike it."""
     news = list(_rows(data / "data/20newsgroups/corpus.jsonl.gz"))
     bank = [row["text"] for row in _rows(data / "data/banking77/corpus.jsonl.gz")]
     rng = np.random.default_rng(0)
@@ -129,7 +128,7 @@ def novelty(data: Path, quick: bool) -> Figures:
 
 
 def _auroc(high: list[float], low: list[float]) -> float:
-    """The chance that one of `high` is above one of `low`."""
+    """The probability that a value of `high` is above one of `low`."""
     above = np.array(high)[:, None] - np.array(low)[None, :]
     return float(np.mean((above > 0) + 0.5 * (above == 0)))
 

@@ -2,9 +2,9 @@
 
     python benchmarks/server.py [--quick] [--data FOLDER] [--json FILE]
 
-10,000 documents with 384-dimensional vectors: `qqp-minilm-corpus.npy` of the folder where it is there, else vectors in
-clusters. The server is a process of its own; the clients share the machine with it, as small as they can be made: bytes
-over sockets. Every search brings its vector, so no encoder is measured.
+10,000 documents with 384-dimensional vectors: those of `qqp-minilm-corpus.npy` in the folder, or random clusters if
+there is no such file. The server is a process of its own. The clients run on the same machine, so they do as little as
+possible: they write and read bytes on sockets. Every search brings its vector, so no encoder is measured.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WORDS = [first + last for first in ("ka", "lo", "mi", "nu", "pe", "ro") for last
 
 
 def not_needed(texts: list[str]) -> Matrix:
-    """An index wants an encoder, but every document and query here has its vector."""
+    """A stand-in for an encoder: every document and query here has its vector."""
     return np.ones((len(texts), DIM), np.float32)
 
 
@@ -78,7 +78,7 @@ def serve(path: str) -> None:
 
 
 def one_connection(url: str, path: Path, Q: Matrix, rounds: int) -> list[Row]:
-    """The same query by library and by HTTP, in turns: what is between them is the service's own."""
+    """The same query by library and by HTTP, in turns: the difference is what the service adds."""
     bodies = [json.dumps({"vector": [round(float(x), 6) for x in q]}).encode() for q in Q[:rounds]]
     times: dict[str, list[float]] = {"library": [], "http": [], "client": []}
     headers = {"content-type": "application/json"}
@@ -110,7 +110,7 @@ def one_connection(url: str, path: Path, Q: Matrix, rounds: int) -> list[Row]:
 
 
 class Connection:
-    """HTTP/1.1 with as little as possible around it."""
+    """An HTTP/1.1 connection with as little code as possible."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -133,7 +133,7 @@ class Connection:
 
 
 async def load(url: str, Q: Matrix, seconds: float, adds: float) -> dict[str, Any]:
-    """All clients at once; what was acknowledged, and how long each request took."""
+    """Run all clients at once: the writes that were acknowledged, and the milliseconds of each request."""
     searches = [json.dumps({"vector": [round(float(x), 6) for x in q]}).encode() for q in Q]
     documents = [[round(float(x), 6) for x in q] for q in Q]
     found: dict[str, Any] = {"search": [], "add": [], "errors": [], "acknowledged": []}

@@ -1,19 +1,21 @@
 """Gossamer: hierarchical semantic retrieval with Cobweb.
 
-Where things are, in the order data flows:
+Where things are, in the order data flows (docs/architecture.md has the map):
 
-    whiten      vectors → decorrelated vectors          Whitener
-    tree        vectors → a tree of concepts            CobwebTree
-    rank        query → documents                       the paper's two rankers, and ours
-    explain     document → reasons                      labels, cuts, paths, novelty
-    vectors     those together                          VectorIndex
-    encoders    text → vectors                          known_encoders, load_encoder
-    store       SQLite + snapshots, crash safety
-    index       text in, explained answers out          Index: read this first
-    server      an index over HTTP                      `gossamer serve`
-    client      the same from elsewhere                 Client, AsyncClient
-    errors      everything that can go wrong
-    results     what the calls return
+    errors, results    every error; what the calls return
+    encoders           text → vectors                      known_encoders, load_encoder
+    whitening          vectors → decorrelated vectors      Whitener
+    neighbours         vectors → nearest vectors
+    tree               vectors → a tree of concepts        CobwebTree
+    graph              leaves → near leaves                what makes a search fast
+    lexical            words → scores
+    rank               query → documents                   the paper's two rankers, and ours
+    explain            concepts → words                    labels, exemplars, novelty
+    vector_index       all of these for vectors            VectorIndex
+    store              documents, log and snapshots on disk
+    filters, readers   conditions → SQL; files → records
+    index              text in, explained answers out      Index: read this first
+    cli, server, client, pictures                          surfaces
 
 Importing this package is cheap: names load on first use.
 """

@@ -1,9 +1,9 @@
-"""Names for the kinds of NumPy arrays that the engine works on, and how one is allocated for fast kernels."""
+"""Names for the kinds of arrays and numbers that the engine works on, and how an array is allocated for kernels."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NewType, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,21 @@ Longs: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float32]
 Doubles: TypeAlias = npt.NDArray[np.float64]
 
+DocumentNumber = NewType("DocumentNumber", int)
+"""A document of a text index. Numbers rise with the order of arrival and are never used again."""
+
+PassageNumber = NewType("PassageNumber", int)
+"""A passage of a document; in a text index it is the id of a vector."""
+
 NONE: Final = -1
-"""Stands for "no node", "no document" and "no row" in arrays of numbers."""
+"""In arrays of numbers: no node, no document, no row."""
 
 CACHE_LINE: Final = 64
 """Bytes in a cache line."""
 
 
 def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike, fill: float = 0) -> npt.NDArray[Any]:
-    """A new array full of `fill` that starts at a cache line, so that rows of whole lines touch no further line."""
+    """A new array full of `fill` that starts at a cache line, so that rows of whole cache lines span no other line."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     room = np.empty(size + CACHE_LINE, np.uint8)
     start = -room.ctypes.data % CACHE_LINE

@@ -1,29 +1,42 @@
-"""Input is checked once, here, at the boundary: what passes is clean float32 and needs no second look."""
+"""Checks of input, made once where it comes in: vectors, parameters, and the limits of documents.
+
+`as_vectors` returns clean float32, which needs no further check. The limits of a document ensure that whatever is
+stored can be filtered, read and sent:
+
+id         1,000 characters
+text       16,777,216 characters (2**24)
+metadata   1,000,000 characters of JSON, 64 levels deep, with keys of up to 1,000 characters and integers of 64 bits;
+           no NUL character, at which SQLite's JSON functions cut a text
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gossamer.array_types import Floats
 from gossamer.errors import DimensionError, DtypeError, InputError, NotFiniteError, ParameterError
+from gossamer.plain_text import shortened
 
 LARGEST = 1e17
-"""Larger values are refused: their squares summed over 4,096 dimensions must stay within float32's range."""
+"""The largest allowed magnitude of a value: squares summed over 4,096 dimensions must stay within float32's range."""
 
 _LARGEST_SQUARE = np.float32(LARGEST) ** 2 / 2
 _ZERO = np.float32(0.0)
 
 
 def as_vectors(values: Any, dim: int | None = None, *, what: str = "vectors") -> Floats:
-    """`values` as a C-contiguous float32 matrix; a single vector becomes one row.
+    """`values` as a C-contiguous float32 matrix without -0.0; a single vector becomes one row.
 
-    Raises the error that names what is wrong: the kind of values, their shape, their dimension, or
-    the first row that holds NaN or infinity.
+    The error names the problem: the type of the values, their shape, their dimension, or the first row with NaN,
+    infinity or a value that is too large.
     """
     if isinstance(values, np.ndarray) and values.dtype == np.float32 and values.flags.c_contiguous:
-        # The common case in a tenth of the time: a sum of squares this small has no NaN, infinity or giant in it.
+        # The common case takes a tenth of the time: a small sum of squares has no NaN, infinity or too large value.
         rows = values[None, :] if values.ndim == 1 else values
         if rows.ndim == 2 and rows.shape[1] == dim and np.vdot(rows, rows) < _LARGEST_SQUARE:
             plain: Floats = rows + _ZERO
@@ -48,19 +61,24 @@ def as_vectors(values: Any, dim: int | None = None, *, what: str = "vectors") ->
         )
     if array.shape[1] == 0:
         raise DimensionError(f"{what} have 0 dimensions; at least 1 is needed")
-    # Magnitudes are bounded before the cast, so that the cast cannot overflow (and warn).
+    _check_magnitudes(array, what)
+    # Adding zero turns -0.0 into 0.0, so that equal vectors have equal bytes.
+    return np.ascontiguousarray(array, dtype=np.float32) + _ZERO
+
+
+def _check_magnitudes(array: Any, what: str) -> None:
+    """Raise for the first row with NaN, infinity or a value above LARGEST, before the cast to float32 can overflow."""
     with np.errstate(invalid="ignore", over="ignore"):
         worst = np.abs(array).max(axis=1) if array.size else np.zeros(len(array))
         fine = worst <= LARGEST
-    if not fine.all():
-        row = int(np.argmin(fine))
-        if np.isfinite(worst[row]):
-            raise InputError(
-                f"{what}: row {row} holds {worst[row]:.3g}, and values above {LARGEST:g} cannot be used: rescale them"
-            )
-        raise NotFiniteError(f"{what}: row {row} holds NaN or infinity: remove or repair that row")
-    # Adding zero turns -0.0 into 0.0, so that equal vectors have equal bytes.
-    return np.ascontiguousarray(array, dtype=np.float32) + _ZERO
+    if fine.all():
+        return
+    row = int(np.argmin(fine))
+    if np.isfinite(worst[row]):
+        raise InputError(
+            f"{what}: row {row} holds {worst[row]:.3g}, and values above {LARGEST:g} cannot be used: rescale them"
+        )
+    raise NotFiniteError(f"{what}: row {row} holds NaN or infinity: remove or repair that row")
 
 
 def positive(value: Any, name: str) -> int:
@@ -77,3 +95,81 @@ def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return str(value)
+
+
+LONGEST_ID = 1_000
+LONGEST_TEXT = 2**24
+LONGEST_METADATA = 1_000_000
+LONGEST_KEY = 1_000
+"""Limits of a document, in characters; of the metadata, in characters of JSON."""
+
+DEEPEST_METADATA = 64
+"""The most levels of dicts and lists, the metadata itself included."""
+
+_SUSPECT = re.compile(r"\\u0000|[0-9]{19}")
+"""JSON text that may contain a NUL or an integer of more than 64 bits."""
+
+
+class Problem(NamedTuple):
+    """What is wrong, in words that follow "document 3", and the cure."""
+
+    what: str
+    cure: str
+
+
+TOO_DEEP = Problem(f"has metadata nested more than {DEEPEST_METADATA} levels deep", "make them flatter")
+
+
+def id_problem(id: str) -> Problem | None:
+    """The problem with an id that is too long."""
+    if len(id) <= LONGEST_ID:
+        return None
+    return Problem(f"has an id of {len(id):,} characters (at most {LONGEST_ID:,})", "give it a shorter one")
+
+
+def text_problem(text: str) -> Problem | None:
+    """The problem with a text that is too long."""
+    if len(text) <= LONGEST_TEXT:
+        return None
+    return Problem(f"has a text of {len(text):,} characters (at most {LONGEST_TEXT:,})", "split it into several")
+
+
+def metadata_problem(text: str) -> Problem | None:
+    """The first problem with metadata, given as JSON text."""
+    if len(text) > LONGEST_METADATA:
+        what = f"has metadata of {len(text):,} characters of JSON (at most {LONGEST_METADATA:,})"
+        return Problem(what, "leave out or shorten the longest values")
+    if len(text) <= LONGEST_KEY and text.count("{") + text.count("[") <= DEEPEST_METADATA and not _SUSPECT.search(text):
+        return None  # nearly all metadata: takes a microsecond
+    try:
+        level = [json.loads(text)]
+    except RecursionError:
+        return TOO_DEEP
+    for _ in range(DEEPEST_METADATA):
+        keys = [key for each in level if isinstance(each, dict) for key in each]
+        values = [value for each in level for value in (each.values() if isinstance(each, dict) else each)]
+        level = [value for value in values if isinstance(value, dict | list)]
+        problem = _key_problem(keys) or _value_problem(values)
+        if problem is not None or not level:
+            return problem
+    return TOO_DEEP
+
+
+def _key_problem(keys: Iterable[str]) -> Problem | None:
+    for key in keys:
+        if len(key) > LONGEST_KEY:
+            return Problem(f"has a metadata key of {len(key):,} characters (at most {LONGEST_KEY:,})", "shorten it")
+        if "\0" in key:
+            return Problem(f"has a NUL character in the metadata key {key!r}, which cannot be searched", "take it out")
+    return None
+
+
+def _value_problem(values: Iterable[Any]) -> Problem | None:
+    for value in values:
+        if isinstance(value, str) and "\0" in value:
+            what = f"has a NUL character in the metadata value {shortened(value, 40)!r}, which cannot be searched"
+            return Problem(what, "take it out")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            what = f"has the number {shortened(str(value), 25)} in its metadata, beyond -2**63 to 2**63 - 1"
+            return Problem(what, "write it as text or as a float")
+    return None

@@ -46,7 +46,7 @@ def test_a_part_comes_from_all_over(collected: list[stdlib.Docstring]) -> None:
 
 def test_signatures_and_short_texts_are_passed_over() -> None:
     def text(docstring: str | None) -> list[str]:
-        return [each.text for each in stdlib._as_document("m.f", docstring, "m", "function", 1)]
+        return [each.text for each in stdlib.as_document("m.f", docstring, "m", "function", 1)]
 
     assert text(None) == text("") == text("Too short.") == []
     assert text("f(x, y) -> z\n\nReturn the z that belongs to x and y.") == [

@@ -111,7 +111,7 @@ def test_links_are_followed_when_asked_for(run: Run, tmp_path: Path) -> None:
     arguments = ("index", tmp_path / "notes", "--to", tmp_path / "x.gsm", "--encoder", "lsa", "--json")
     done = run(*arguments)
     assert "such as" in done.stderr
-    assert "--follow-links reads them" in done.stderr
+    assert "(--follow-links) reads them" in done.stderr
     summary = json.loads(done.stdout)
     assert (summary["added"], summary["skipped"], summary["links"]) == (1, 1, 1)
     assert json.loads(run(*arguments, "--follow-links").stdout)["added"] == 1

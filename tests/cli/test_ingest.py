@@ -10,8 +10,7 @@ import pytest
 
 from bag import encode
 from gossamer import Index
-from gossamer.cli.encode_ahead import Ahead
-from gossamer.cli.ingest import Ingest, Pace, Tally
+from gossamer.cli.ingest import EncodeAhead, Ingest, Pace, Tally
 from gossamer.encoders import CallableEncoder
 from gossamer.errors import EncoderError, InputError
 from gossamer.readers import Record
@@ -109,9 +108,9 @@ def test_ctrl_c_while_writing_gives_up_what_is_being_encoded(monkeypatch: pytest
                     reached.append(1)
             return super().encode(texts, kind=kind, progress=progress)
 
-    real = Ahead.stop
+    real = EncodeAhead.stop
 
-    def leave(self: Ahead) -> None:
+    def leave(self: EncodeAhead) -> None:
         self._stopped = True
         interrupted.set()
         real(self)
@@ -120,7 +119,7 @@ def test_ctrl_c_while_writing_gives_up_what_is_being_encoded(monkeypatch: pytest
         assert encoding.wait(10)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Ahead, "stop", leave)
+    monkeypatch.setattr(EncodeAhead, "stop", leave)
     with Index(Slow(encode)) as ix:
         with monkeypatch.context() as patch:
             patch.setattr(Index, "add", stop)

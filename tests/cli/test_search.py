@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -10,10 +11,13 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from rich.console import Console
 
 from cli.conftest import TEXTS, Run, write_jsonl
-from gossamer.cli.search import _queries
+from gossamer.cli.screen import Screen
+from gossamer.cli.search import as_json, queries, show_hits
 from gossamer.index import Index
+from gossamer.results import Hit
 
 
 def hits(run: Run, *arguments: object) -> list[dict[str, Any]]:
@@ -44,10 +48,17 @@ def test_people_see_rank_score_path_and_text(run: Run, ready: Path) -> None:
     assert text == "    " + TEXTS["fox"][0]
 
 
-def test_matching_words_are_marked(run: Run, ready: Path) -> None:
-    shown = run("search", ready, "a fox that is hunting", "-k", "1", FORCE_COLOR="1", TERM="xterm").stdout
-    marked = re.findall(r"\x1b\[1;33m(.*?)\x1b\[0m", shown)
-    assert marked == ["fox", "hunts"]
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("around", ["", "other words " * 100])
+def test_matches_are_marked(around: str, full: bool) -> None:
+    passage = "The 🦊 fox\nhunts at night"
+    matches = tuple(found.span() for found in re.finditer("🦊|fox|hunts", passage))
+    hit = Hit("id", around + passage + around, 0.5, {}, (), passage, len(around), 0.5, 0.0, matches)
+    screen, out = Screen(), io.StringIO()
+    screen.out = Console(file=out, force_terminal=True, color_system="standard", width=80)
+    show_hits(screen, [hit], full=full)
+    assert re.findall(r"\x1b\[1;33m(.*?)\x1b\[0m", out.getvalue()) == ["🦊", "fox", "hunts"]
+    assert as_json("q", [hit], 0.0)["hits"][0]["matches"] == matches
 
 
 def test_filters_and_concepts_and_weights(run: Run, ready: Path) -> None:
@@ -62,18 +73,20 @@ def test_filters_and_concepts_and_weights(run: Run, ready: Path) -> None:
     assert hits(run, ready, "red planet", "--weight", "0.5")[0]["lexical"] == pytest.approx(0.5)
 
 
-def test_long_texts_show_the_passage(run: Run, tmp_path: Path) -> None:
+def test_long_texts_show_the_passage(capsys: pytest.CaptureFixture[str]) -> None:
     filler = " ".join(f"Sentence {i} is about the weather of that day." for i in range(150))
-    text = f"{filler} The zebra crossed the river at dawn. {filler}"
-    to = tmp_path / "x.gsm"
-    run("index", write_jsonl(tmp_path / "x.jsonl", {"long": (text, {})}), "--to", to, "--encoder", "lsa")
-    shown = run("search", to, "zebra at the river", columns=80).stdout
+    passage = f"{filler[-500:]} The zebra crossed the river at dawn. {filler[:500]}"
+    matches = tuple(found.span() for found in re.finditer("zebra|river", passage))
+    text = f"{filler[:-500]}{passage}{filler[500:]}"
+    hit = Hit("long", text, 0.5, {}, (), passage, len(filler) - 500, 0.5, 0.0, matches)
+    show_hits(Screen(), [hit])
+    shown = capsys.readouterr().out
     assert "The zebra crossed the river" in " ".join(shown.split())
     assert len(shown.splitlines()) <= 7
     assert "\n    …" in shown
     assert shown.rstrip().endswith("…")
-    full = run("search", to, "zebra at the river", "--full").stdout
-    assert "Sentence 149" in " ".join(full.split())
+    show_hits(Screen(), [hit], full=True)
+    assert "Sentence 149" in " ".join(capsys.readouterr().out.split())
 
 
 def test_commands_hidden_in_texts_do_not_reach_the_terminal(run: Run, tmp_path: Path) -> None:
@@ -129,7 +142,7 @@ def test_ctrl_c_drops_the_line_and_ctrl_d_ends() -> None:
             raise step
         return str(step)
 
-    assert list(_queries(ask)) == ["first", "second"]
+    assert list(queries(ask)) == ["first", "second"]
 
 
 def test_explain_adds_up(run: Run, ready: Path) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
 from cli.conftest import TEXTS, Run
 from gossamer.index import Index
-from gossamer.pictures import figure
 
 
 def read(run: Run, *arguments: object, **options: Any) -> Any:
@@ -69,7 +67,7 @@ def test_topics(run: Run, ready: Path) -> None:
         assert f"#{group} " in run("tree", ready, "--topics", "4").stdout
 
 
-@pytest.mark.parametrize("format", ["json", "dot", "mermaid", "newick", "graphml"])
+@pytest.mark.parametrize("format", ["json", "dot"])
 def test_formats_to_a_file_and_to_standard_output(format: str, run: Run, ready: Path, tmp_path: Path) -> None:
     out = tmp_path / "tree"
     printed = run("tree", ready, "--format", format).stdout
@@ -80,8 +78,6 @@ def test_formats_to_a_file_and_to_standard_output(format: str, run: Run, ready: 
     assert read(run, "tree", ready, "--format", format, "--out", out) == {"written": [str(out)]}
     if format == "json":
         assert json.loads(printed)["size"] == 12
-    if format == "graphml":
-        ElementTree.fromstring(printed.encode())
 
 
 def test_page(run: Run, ready: Path, tmp_path: Path) -> None:
@@ -92,22 +88,6 @@ def test_page(run: Run, ready: Path, tmp_path: Path) -> None:
     assert "<title>texts</title>" in page
     assert "12 passages" in page
     assert '"query":"red fox"' in page
-
-
-def test_figures(run: Run, ready: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    png, svg = tmp_path / "a.png", tmp_path / "a.svg"
-    run("tree", ready, "--png", png, "--svg", svg, "--depth", "2")
-    assert png.read_bytes().startswith(b"\x89PNG")
-    assert ElementTree.fromstring(svg.read_bytes()).tag.endswith("svg")
-
-
-def test_a_figure_without_matplotlib(run: Run, ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figure, "find_spec", lambda name: None)
-    failed = run("tree", ready, "--png", tmp_path / "a.png", ok=False)
-    assert failed.exit_code == 1
-    assert 'pip install "gossamer[viz]"' in failed.stderr
-    assert not (tmp_path / "a.png").exists()
 
 
 def test_of_nothing(run: Run, tmp_path: Path) -> None:

@@ -1,11 +1,25 @@
-"""Labels, when trees are compared node by node."""
+"""What several tests do to an index from outside: forget labels, take no snapshots, run out of pages."""
 
 from __future__ import annotations
 
+from math import inf
+
 from gossamer import Index
+from gossamer.store import Policy
+
+NO_SNAPSHOTS = Policy(snapshot_after=10**9, closing_share=inf)
 
 
 def forget_names(*indices: Index) -> None:
-    """What a concept is called depends on what it was called before; begun anew, equal trees have equal labels."""
+    """Clear the labels: a label depends on the one before, so equal trees have equal labels only without history."""
     for index in indices:
-        index._concepts.clear()
+        index.state.concepts.clear()
+
+
+def limit_pages(index: Index, more: int) -> None:
+    """Let the database grow by no more than `more` pages, as on a disk that is nearly full."""
+    database = index.state.store.database
+    db = database.begin()
+    pages = db.execute("PRAGMA page_count").fetchone()[0]
+    db.execute(f"PRAGMA max_page_count = {pages + more}")
+    database.rollback()

@@ -145,9 +145,9 @@ def test_memory_too_small_to_agglomerate_keeps_the_tree_that_is_there(
     path = tmp_path / "a.gsm"
     with Index.create(path, never) as index:
         index.add([f"t{at}" for at in range(1100)], vectors=vectors(1100))
-        monkeypatch.setattr(CobwebTree, "grown", out_of_memory)
+        monkeypatch.setattr(CobwebTree, "agglomerated", out_of_memory)
         index.add([f"u{at}" for at in range(1200)], vectors=vectors(1200, seed=1))
-        assert "too little memory to agglomerate 2300 documents anew" in caplog.text
+        assert "too little memory to agglomerate 2300 documents" in caplog.text
         caplog.clear()
         index.add("next", vectors=vectors(1, seed=2))
         assert caplog.text == "", "it is not tried again for every document"

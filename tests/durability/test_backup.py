@@ -14,14 +14,15 @@ from bag import encode, sentence
 from durability.names import forget_names
 from gossamer import Index
 from gossamer.errors import LockedError, NotAnIndexError
+from gossamer.store import Policy
 from gossamer.store.layout import Layout
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("gossamer.store.store._SNAPSHOT_AFTER", 100)
+def index(tmp_path: Path) -> Any:
     rng = random.Random(0)
     with Index.create(tmp_path / "a.gsm", encode) as index:
+        index.state.store.policy = Policy(snapshot_after=100)
         for start in range(0, 400, 40):
             index.add([sentence(rng) for _ in range(40)], [f"d{at}" for at in range(start, start + 40)])
             index.delete(f"d{start}")

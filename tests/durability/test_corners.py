@@ -22,9 +22,8 @@ from gossamer.errors import CorruptError, LockedError, NotAnIndexError, StateErr
 from gossamer.results import LabelRequest
 from gossamer.runtime.deadline import within
 from gossamer.store.layout import Layout
-from gossamer.store.pages import Acknowledged, PageSums, _header
+from gossamer.store.pages import PageSums
 from gossamer.store.rows import vector_crc
-from gossamer.store.store import Store
 from gossamer.store.wal import Wal
 
 
@@ -66,8 +65,8 @@ def test_a_reader_that_was_stopped_while_catching_up_reads_anew(
     with Index.open(path, encode) as index, Index.open(path, encode, mode="r") as reader:
         index.add("moon", "m")
         with monkeypatch.context() as patch:
-            patch.setattr("gossamer.store.log.stage", stop)
-            patch.setattr("gossamer.store.store.VectorIndex.flat", stop)
+            patch.setattr("gossamer.index.replay.stage", stop)
+            patch.setattr("gossamer.index.replay.VectorIndex.flat", stop)
             with pytest.raises(error):
                 len(reader)
         assert "m" in reader
@@ -113,7 +112,7 @@ def test_the_working_folder_may_change(tmp_path: Path, monkeypatch: pytest.Monke
     with Index.open("n.gsm", encode) as index:
         monkeypatch.chdir(tmp_path / "two")
         index.add("moon", "m")
-        index._store.snapshot(index._vectors)
+        index.state.tree.snapshot()
         assert len(index) == 31
     for place, documents in (("one", 31), ("two", 5)):
         with Index.open(tmp_path / place / "n.gsm", encode) as index:
@@ -127,8 +126,8 @@ def test_strays_with_the_name_of_a_snapshot_are_left_alone(path: Path) -> None:
     with Index.open(path, encode) as index:
         for _ in range(5):
             index.add("moon", "m")
-            index._store.snapshot(index._vectors)
-        assert index._store.settings.forgotten < index.info().operation
+            index.state.tree.snapshot()
+        assert index.state.store.settings.forgotten < index.info().operation
         own = [seq for seq in index.info().snapshots if seq < 900]
         assert len(own) == 2
     assert (path / "snapshot-900").exists()
@@ -169,16 +168,14 @@ def test_the_page_of_sqlites_locks_is_never_written(tmp_path: Path) -> None:
     with sums.file.open("r+b") as stored:
         stored.seek(64 + 4 * (2**30 // 4096))
         stored.write(bytes(4))
-    assert sums.damaged(Wal({}, cut=False)) == []
+    assert sums.damaged(Wal({}, truncated=False)) == []
 
 
 def test_another_page_size_is_damage(path: Path) -> None:
-    sums = PageSums(path / "documents.sqlite")
-    known = sums.acknowledged()
-    assert known is not None
-    with sums.file.open("r+b") as stored:
-        stored.write(_header(Acknowledged(known.identity, 8192, known.seq)))
-    assert sums.damaged(Wal({}, cut=False)) == [1]
+    with (path / "documents.sqlite").open("r+b") as database:
+        database.seek(16)
+        database.write((8192).to_bytes(2, "big"))
+    assert PageSums(path / "documents.sqlite").damaged(Wal({}, truncated=False)) == [1]
 
 
 def test_checksums_that_cannot_be_written_stop_no_change(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,8 +190,7 @@ def test_checksums_that_cannot_be_written_stop_no_change(path: Path, monkeypatch
 
 
 def test_a_reader_that_finds_no_rest_is_told_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Store, "_from_snapshots", lambda *_: None)
-    seen = iter(range(99))
+    seen = iter(range(50, 99))
     monkeypatch.setattr(Layout, "snapshots", lambda self: [next(seen)])
     with pytest.raises(LockedError, match="changed 5 times"):
         Index.open(path, encode, mode="r")

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from bag import encode, sentence
-from durability.names import forget_names
+from durability.names import NO_SNAPSHOTS, forget_names, limit_pages
 from gossamer import Index
 from gossamer.errors import (
     CorruptError,
@@ -31,23 +31,24 @@ from gossamer.errors import (
 )
 from gossamer.files.file_lock import LockFile
 from gossamer.results import Document, Hit
+from gossamer.store import Policy
 from gossamer.store.layout import Layout
 
 TRUTH = "moon river gold"
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(tmp_path: Path) -> Path:
     """A closed index with two snapshots, a log that reaches beyond the first, and forgotten vectors."""
     path = tmp_path / "a.gsm"
     rng = random.Random(1)
-    monkeypatch.setattr("gossamer.store.store._SNAPSHOT_AFTER", 100)
     with Index.create(path, encode) as index:
+        index.state.store.policy = Policy(snapshot_after=100)
         for start in range(0, 300, 30):
             index.add([sentence(rng) for _ in range(30)], [f"d{at}" for at in range(start, start + 30)])
             index.delete([f"d{start}", f"d{start // 2}"])
         index.add([sentence(rng)], ["d7"], [{"year": 2024}])
-        assert index._store.settings.forgotten > 0
+        assert index.state.store.settings.forgotten > 0
     assert len(Layout(path).snapshots()) == 2
     return path
 
@@ -152,7 +153,7 @@ def test_without_any_snapshot_the_tree_is_grown_again(
         index.check()
         if mode == "r":
             return
-        index._store.snapshot_due = lambda *_, **__: False  # type: ignore[method-assign]
+        index.state.store.policy = NO_SNAPSHOTS
         index.add([sentence(random.Random(at)) for at in range(40)])
         index.delete(index.ids()[::2])
         forget_names(index)
@@ -293,13 +294,12 @@ def test_a_newer_format_is_refused(path: Path) -> None:
 
 def test_a_full_database_refuses_the_change_and_keeps_the_rest(path: Path, truth: Any) -> None:
     with Index.open(path, encode) as index:
-        pages = index._store.database._main.execute("PRAGMA page_count").fetchone()[0]
-        index._store.database._main.execute(f"PRAGMA max_page_count = {pages + 2}")
+        limit_pages(index, 2)
         with pytest.raises(DiskError, match="full: nothing was changed"):
             index.add([sentence(random.Random(at), 50) for at in range(500)])
         assert state(index) == truth
         index.check()
-        index._store.database._main.execute(f"PRAGMA max_page_count = {pages + 10_000}")
+        limit_pages(index, 10_000)
         index.add("there is room again", "new")
         assert "new" in index
 
@@ -309,6 +309,7 @@ def test_no_room_for_a_snapshot(path: Path, monkeypatch: pytest.MonkeyPatch, cap
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with Index.open(path, encode) as index:
+        index.state.store.policy = Policy(snapshot_after=100)
         monkeypatch.setattr("gossamer.files.bundle.os.fsync", full)
         with caplog.at_level(logging.WARNING):
             for at in range(20):

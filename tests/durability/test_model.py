@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from bag import encode, sentence
-from durability.names import forget_names
+from durability.names import NO_SNAPSHOTS, forget_names
 from gossamer import Index
 
 IDS = st.sampled_from([f"d{at}" for at in range(12)])
@@ -72,13 +72,13 @@ class IndexModel(RuleBasedStateMachine):
     @rule(snapshot=st.booleans())
     def close_and_open(self, snapshot: bool) -> None:
         if not snapshot:
-            self.index._store.snapshot_due = lambda *_, **__: False  # type: ignore[method-assign]
+            self.index.state.store.policy = NO_SNAPSHOTS
         self.index.close()
         self.index = Index.open(self.path, encode)
 
     @rule()
     def snapshot(self) -> None:
-        self.index._store.snapshot(self.index._vectors)
+        self.index.state.tree.snapshot()
 
     @rule()
     def refresh(self) -> None:

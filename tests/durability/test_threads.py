@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import random
 import threading
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bag import encode, sentence
 from gossamer import Index
 from gossamer.errors import UnknownIdError
+from gossamer.store import Policy
 
-SECONDS = float(os.environ.get("GOSSAMER_THREADS_SECONDS", "5"))
 READERS = 10
+SEARCHES = int(os.environ.get("GOSSAMER_THREADS_SEARCHES", "15"))
+"""Searches of each reader; the writer goes on until all are done, and for six writes at least."""
 
 
 class Run:
@@ -25,18 +25,29 @@ class Run:
     def __init__(self, index: Index, reader: Index | None) -> None:
         self.index = index
         self.reader = reader
-        self.until = time.monotonic() + SECONDS
+        self.reading = READERS
         self.errors: list[BaseException] = []
         self.searches = 0
         self.deleted = 0
         self.writes = 0
 
-    def guarded(self, work: Any, seed: int) -> None:
+    def read(self, seed: int) -> None:
         rng = random.Random(seed)
         try:
-            while time.monotonic() < self.until and not self.errors:
-                work(rng)
+            for _ in range(SEARCHES):
+                if not self.errors:
+                    self.search(rng)
         except BaseException as error:  # the test's own thread reports it
+            self.errors.append(error)
+        finally:
+            self.reading -= 1
+
+    def change(self) -> None:
+        rng = random.Random(99)
+        try:
+            while (self.reading or self.writes < 6) and not self.errors:
+                self.write(rng)
+        except BaseException as error:
             self.errors.append(error)
 
     def write(self, rng: random.Random) -> None:
@@ -73,17 +84,17 @@ class Run:
 
 
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_ten_readers_and_a_writer(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.store.store._SNAPSHOT_AFTER", 500)
+def test_ten_readers_and_a_writer(tmp_path: Path, where: str) -> None:
     index = Index(encode) if where == "memory" else Index.create(tmp_path / "a.gsm", encode)
     with index:
+        index.state.store.policy = Policy(snapshot_after=500)
         rng = random.Random(0)
         ids = [str(at) for at in range(1200)]
         index.add([f"{id}: {sentence(rng)} version0" for id in ids], ids, [{"version": 0}] * 1200)
         reader = None if where == "memory" else Index.open(tmp_path / "a.gsm", encode, mode="r")
         run = Run(index, reader)
-        threads = [threading.Thread(target=run.guarded, args=(run.search, seed)) for seed in range(READERS)]
-        threads.append(threading.Thread(target=run.guarded, args=(run.write, 99)))
+        threads = [threading.Thread(target=run.read, args=(seed,)) for seed in range(READERS)]
+        threads.append(threading.Thread(target=run.change))
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -91,6 +102,5 @@ def test_ten_readers_and_a_writer(tmp_path: Path, where: str, monkeypatch: pytes
         if reader is not None:
             reader.close()
         assert not run.errors, run.errors
-        assert run.searches > 50 + run.deleted
-        assert run.writes > 5
+        assert run.searches == READERS * SEARCHES
         index.check()

@@ -17,10 +17,11 @@ import pytest
 from bag import encode, sentence
 from gossamer import Index
 from gossamer.errors import CorruptError
+from gossamer.store import Policy
 from gossamer.store.pages import PageSums
 from gossamer.store.wal import FrameCount, Wal, read_wal
 
-NOTHING = Wal({}, cut=False)
+NOTHING = Wal({}, truncated=False)
 
 
 @pytest.fixture
@@ -41,10 +42,10 @@ def left_open(path: Path) -> Path:
     return copy
 
 
-def test_the_log_stays_short_beside_readers_that_follow(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.store.store._CHECKPOINT_AFTER", 100)
+def test_the_log_stays_short_beside_readers_that_follow(path: Path) -> None:
     stop, longest = threading.Event(), 0
     with Index.open(path, encode) as index, Index.open(path, encode, mode="r") as first:
+        index.state.store.policy = Policy(checkpoint_after=100)
         second = Index.open(path, encode, mode="r")
 
         def follow(reader: Index) -> None:
@@ -68,9 +69,9 @@ def test_the_log_stays_short_beside_readers_that_follow(path: Path, monkeypatch:
         second.close()
 
 
-def test_a_reader_that_rests_holds_nothing_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.store.store._CHECKPOINT_AFTER", 50)
+def test_a_reader_that_rests_holds_nothing_up(path: Path) -> None:
     with Index.open(path, encode, mode="r") as reader, Index.open(path, encode) as index:
+        index.state.store.policy = Policy(checkpoint_after=50)
         reader.search("moon")
         for at in range(60):
             index.add([sentence(random.Random(at), 300)] * 5)
@@ -162,7 +163,7 @@ def test_a_log_is_read_as_sqlite_reads_it(path: Path) -> None:
     copy = left_open(path)
     file = copy / "documents.sqlite-wal"
     whole = read_wal(file)
-    assert not whole.cut
+    assert not whole.truncated
     assert FrameCount(file).now() == (file.stat().st_size - 32) // 4120 > len(whole.sums) > 3
     content = file.read_bytes()
     before = {name: (copy / name).read_bytes() for name in ("documents.sqlite", "documents.sqlite-wal")}
@@ -177,7 +178,7 @@ def test_a_log_is_read_as_sqlite_reads_it(path: Path) -> None:
         db.close()
         expected = {int.from_bytes(damaged[32 + 4120 * at : 36 + 4120 * at], "big") for at in range(frames)}
         assert set(found.sums) == expected
-        assert found.cut
+        assert found.truncated
         for name, bytes_of in before.items():
             (copy / name).write_bytes(bytes_of)
 
@@ -195,11 +196,10 @@ for file, start, length in ((sys.argv[1], 0x40000002, 510), (sys.argv[1] + "-shm
 
 
 @pytest.mark.parametrize("mode", ["r", "w"])
-def test_no_call_drops_the_locks_that_sqlite_holds(path: Path, mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_call_drops_the_locks_that_sqlite_holds(path: Path, mode: Any) -> None:
     """To open a file of SQLite's and close it again drops all locks of the process on it, and others then do harm."""
-    monkeypatch.setattr("gossamer.store.store._CHECKPOINT_AFTER", 1)
-    monkeypatch.setattr("gossamer.store.store._SNAPSHOT_AFTER", 1)
     with Index.open(path, encode, mode=mode) as index:
+        index.state.store.policy = Policy(snapshot_after=1, snapshot_share=0.0, checkpoint_after=1)
         calls: list[Any] = [
             lambda: index.search("moon"), lambda: index.info(), lambda: index.check(), lambda: index.refresh(),
             lambda: index.backup(path.with_name("copy.gsm")), lambda: Index.open(path, encode, mode="r").close(),

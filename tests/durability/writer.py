@@ -17,12 +17,14 @@ from typing import Any
 
 from bag import encode, sentence
 from gossamer import Index
-from gossamer.store import log, rows, snapshots
+from gossamer.store import Policy, log, rows, snapshots
 from gossamer.store.database import Database
-from gossamer.store.store import Store
 
 FIRST = 985
 """Documents of operation 0: the whitener is fitted, and the tree grown anew, a few operations later."""
+
+EAGER = Policy(snapshot_after=40, snapshot_share=0.0)
+"""So many snapshots that most kills are near one."""
 
 CRASH_POINTS: dict[str, tuple[Any, str, bool]] = {
     "while recording": (rows, "insert_passages", False),
@@ -32,7 +34,7 @@ CRASH_POINTS: dict[str, tuple[Any, str, bool]] = {
     "snapshot written, not renamed": (snapshots, "write_bundle", True),
     "snapshot renamed, old ones there": (snapshots, "remove_old", False),
     "old snapshots removed": (snapshots, "remove_old", True),
-    "forgetting, not committed": (log, "forget", True),
+    "forgetting, not committed": (log, "drop_history", True),
 }
 """A function and whether the process dies after it or before it."""
 
@@ -61,11 +63,6 @@ def carry_out(index: Index, number: int) -> None:
     getattr(index, name)(**arguments)
 
 
-def eager_snapshots() -> None:
-    """So many snapshots that most kills are near one."""
-    Store.snapshot_due = lambda self, vectors, *, closing=False: self._pending > 40  # type: ignore[method-assign]
-
-
 def die_at(point: str, calls: int) -> None:
     """End this process as a power cut would, at the given call of a function."""
     owner, name, after = CRASH_POINTS[point]
@@ -88,6 +85,7 @@ def die_at(point: str, calls: int) -> None:
 
 def work(path: str, first: int) -> None:
     with Index.open(path, encode) as index:
+        index.state.store.policy = EAGER
         for number in range(first, first + 1000):
             tell(f"begin {number}")
             carry_out(index, number)
@@ -99,8 +97,8 @@ def tell(line: str) -> None:
 
 
 def main(path: str) -> None:
-    eager_snapshots()
     with Index(encode) as warm:  # compile, before the clock runs
+        warm.state.store.policy = EAGER
         carry_out(warm, 0)
         for number in range(1, 40):
             carry_out(warm, number)

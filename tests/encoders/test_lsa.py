@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gossamer.array_types import Floats
 from gossamer.encoders import LsaEncoder
-from gossamer.encoders.words import terms
+from gossamer.encoders.lsa import terms, words
 from gossamer.errors import CorruptError, EmptyTextError, StateError
 from gossamer.files.bundle import Bundle, read_bundle, write_bundle
 
@@ -106,7 +106,7 @@ def test_save_and_load_is_identity(tmp_path: Path) -> None:
 
 def test_a_state_that_does_not_fit_together_is_refused() -> None:
     state = LsaEncoder().fit(CORPUS).state()
-    with pytest.raises(CorruptError, match="the same number is needed"):
+    with pytest.raises(CorruptError, match="saved array 'idf' has dtype float32 and shape"):
         LsaEncoder.from_state(Bundle(state.params, {**state.arrays, "idf": state.arrays["idf"][1:]}))
 
 
@@ -118,18 +118,19 @@ def _twice(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("idf", lambda array: array.astype(np.float64), "weights of float64"),
-        ("idf", lambda array: array[:, None], "weights of float32"),
-        ("axes", lambda array: array.ravel(), "axes of float32"),
+        ("idf", lambda array: array.astype(np.float64), "'idf' has dtype float64"),
+        ("idf", lambda array: array[:, None], "'idf' has dtype float32 and shape"),
+        ("axes", lambda array: array.ravel(), "'axes' has dtype float32 and shape"),
         ("axes", lambda array: array[:, :0], "0 axes"),
         ("axes", lambda array: np.tile(array, 100), "where 1 to 256 are possible"),
-        ("axes", lambda array: array * np.float32(np.nan), "nothing could have taught"),
-        ("axes", lambda array: array * np.float32(1e30), "nothing could have taught"),
-        ("idf", lambda array: array * np.float32(np.inf), "nothing could have taught"),
-        ("vocabulary", lambda array: array[:0], "0 words"),
-        ("vocabulary", _twice, "a word twice"),
+        ("axes", lambda array: array * np.float32(np.nan), "'axes' holds values from nan"),
+        ("axes", lambda array: array * np.float32(1e30), "'axes' holds values from"),
+        ("idf", lambda array: array * np.float32(np.inf), "'idf' holds values from inf"),
+        ("idf", lambda array: -array, "'idf' holds values from -"),
+        ("vocabulary", lambda array: array[:0], "'idf' has dtype float32 and shape"),
+        ("vocabulary", _twice, "different words for"),
         ("vocabulary", lambda array: np.full_like(array, 0xFF), "cannot be understood"),
-        ("stop", lambda array: array.astype(np.int64), "kept as bytes"),
+        ("stop", lambda array: array.astype(np.int64), "'stop' has dtype int64"),
     ],
 )
 def test_a_state_from_a_stranger_is_checked(name: str, change: Callable[[Any], Any], message: str) -> None:
@@ -223,3 +224,26 @@ def test_any_text_gives_finite_vectors_of_length_one_or_zero(texts: list[str]) -
     encoder = LsaEncoder().fit([*texts, "a word"])
     lengths = np.linalg.norm(encoder.encode(texts), axis=1)
     assert (np.isclose(lengths, 1, atol=1e-4) | (lengths == 0)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("snake_case and C++", ["snake", "case", "and", "c"]),
+        ("Straße", ["strasse"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),  # vowel signs are marks, which \w does not match
+        ("한국어 문장", ["한국어", "문장"]),
+        ("ｶﾀｶﾅ", ["カ", "タ", "カ", "ナ"]),
+        ("iPhone発売", ["iphone", "発", "売"]),
+        ("ไทย", ["ไ", "ท", "ย"]),
+        ("…!?", []),
+    ],
+)
+def test_words(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def test_terms_are_words_and_pairs() -> None:
+    assert terms("東京都") == ["東", "京", "都", "東 京", "京 都"]
+    assert terms("a") == ["a"]
+    assert terms("the the", stop={"the"}) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.encoders.prompts import prompt_for
+from gossamer.encoders.transformers import prompts_for
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,7 @@ from gossamer.encoders.prompts import prompt_for
     ],
 )
 def test_prompts(model: str, query: str, document: str) -> None:
-    assert prompt_for(model, "query").startswith(query)
-    assert bool(prompt_for(model, "query")) == bool(query)
-    assert prompt_for(model, "document") == document
+    prompts = prompts_for(model)
+    assert prompts.get("query", "").startswith(query)
+    assert bool(prompts.get("query")) == bool(query)
+    assert prompts.get("document", "") == document

@@ -11,9 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gossamer.encoders import LsaEncoder, check_texts, is_encoder, is_fitted_encoder, load_encoder
+from gossamer.checks import as_vectors
+from gossamer.encoders import (
+    CallableEncoder,
+    LsaEncoder,
+    check_texts,
+    encode_texts,
+    is_encoder,
+    is_fitted_encoder,
+    load_encoder,
+    protocol,
+)
 from gossamer.encoders.protocol import Once, fingerprint_of
-from gossamer.errors import DtypeError, EmptyTextError, InputError, ParameterError
+from gossamer.errors import DtypeError, EmptyTextError, EncoderError, InputError, NotFiniteError, ParameterError
 
 
 @pytest.mark.parametrize(
@@ -50,6 +60,44 @@ def test_encoders_check_texts_and_kind(spec: Any) -> None:
         encoder.encode(["a", " "])
     with pytest.raises(ParameterError, match="kind must be one of 'document', 'query'"):
         encoder.encode(["a"], kind="passage")  # type: ignore[arg-type]
+
+
+class Foreign:
+    """An encoder that inherits nothing and returns what it is told to."""
+
+    dim, name, fingerprint = 1, "foreign", "f"
+
+    def __init__(self, vectors: Any) -> None:
+        self.vectors = vectors
+
+    def encode(self, texts: Any, *, kind: Any = "document", progress: Any = None) -> Any:
+        return self.vectors
+
+
+@pytest.mark.parametrize(
+    ("vectors", "error"), [([[1.0], [float("nan")]], NotFiniteError), ([[1.0]], EncoderError), ("ab", DtypeError)]
+)
+def test_the_vectors_of_any_encoder_are_checked(vectors: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="the encoder"):
+        encode_texts(Foreign(vectors), ["a", "b"])
+
+
+def test_vectors_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        calls.append(given)
+        return as_vectors(*given, **named)
+
+    monkeypatch.setattr(protocol, "as_vectors", counted)
+    for encoder in (Foreign([[1], [-0.0]]), CallableEncoder(lambda texts: [[1], [-0.0]]), LsaEncoder().fit(["a b"])):
+        calls.clear()
+        vectors = encode_texts(encoder, ["a", "b"])
+        assert len(calls) == 1
+        assert vectors.shape == (2, 1)
+        assert vectors.dtype == np.float32
+        assert vectors.flags.c_contiguous
+        assert not np.signbit(vectors[1, 0])
 
 
 def test_an_encoder_is_told_without_asking_for_its_dimension() -> None:

@@ -1,8 +1,16 @@
-"""A corpus with themes, written for these tests."""
+"""A corpus with themes, written for these tests, and texts in a `VectorIndex` with their concepts."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Sequence
+
+from bag import DIM, encode
+from gossamer import VectorIndex
+from gossamer.explain.concepts import Concepts
+from gossamer.explain.passages import Passage
+from gossamer.results import Concept
+from gossamer.tree.views import top_paths
 
 THEMES = {
     "baking": "bread dough flour oven yeast crust sourdough loaf",
@@ -25,3 +33,30 @@ def documents(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
     rng = random.Random(seed)
     themes = [list(THEMES)[at % len(THEMES)] for at in range(n)]
     return [document(theme, rng) for theme in themes], themes
+
+
+class Corpus:
+    """Texts in a `VectorIndex`: the tree that an `Index` of them has, open to be looked at."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.vectors = VectorIndex(DIM)
+        self.text_of: dict[int, str] = {}
+        self.add(texts)
+
+    def add(self, texts: list[str]) -> None:
+        ids = self.vectors.add(encode(texts))
+        self.text_of.update(zip(map(int, ids), texts, strict=True))
+
+    def remove(self, ids: Iterable[int]) -> None:
+        for id in ids:
+            self.vectors.remove(id)
+            del self.text_of[id]
+
+    def texts(self, documents: Sequence[int]) -> list[Passage]:
+        return [Passage(str(id), self.text_of[int(id)]) for id in self.vectors.ids_of(list(documents))]
+
+    def all_of(self, concepts: Concepts, depth: int | None = None) -> list[Concept]:
+        return concepts.last_of(self.vectors.tree, self.texts, top_paths(self.vectors.tree.arrays, depth))
+
+    def path(self, concepts: Concepts, id: int) -> tuple[Concept, ...]:
+        return concepts.describe(self.vectors.tree, self.texts, [self.vectors.path(id)])[0]

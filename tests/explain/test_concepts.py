@@ -1,4 +1,4 @@
-"""Concepts are kept as long as they hold: after any change they are what they would be if made anew."""
+"""Concepts are cached as long as they hold: after any change they are what they would be if made again."""
 
 from __future__ import annotations
 
@@ -11,72 +11,74 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bag import encode, sentence
+from explain.corpus import Corpus
 from gossamer import Index
 from gossamer.errors import DtypeError, ParameterError, UnknownIdError
-from gossamer.explain import concepts as module
 from gossamer.explain.basic_level import basic_level
-from gossamer.results import Concept, Outline
-from gossamer.tree.paths import paths_to
+from gossamer.explain.concepts import Concepts
+from gossamer.results import Outline
+from gossamer.tree.views import paths_to
 
 
-def _as_made_anew(index: Index) -> list[Concept]:
-    """All concepts, none of them kept; names are."""
-    index._concepts._made = {}
-    return index.concepts(None)
+def changing(seed: int, n: int) -> Corpus:
+    return Corpus([sentence(random.Random(seed * 1000 + at)) for at in range(n)])
 
 
-def _changed(index: Index, rng: random.Random) -> None:
-    ids = index.ids()
-    what = rng.randrange(5)
-    if what == 0 and len(ids) > 8:
-        index.delete(rng.sample(ids, rng.randint(1, 4)))
+def change(corpus: Corpus, rng: random.Random) -> None:
+    what = rng.randrange(4)
+    if what == 0 and len(corpus.text_of) > 8:
+        corpus.remove(rng.sample(list(corpus.text_of), rng.randint(1, 4)))
     elif what == 1:
-        index.add(index.get(rng.choice(ids)).text, f"copy-{rng.random()}")  # an exact duplicate joins its leaf
-    elif what == 2:
-        index.add(sentence(rng), rng.choice(ids))  # replaces
+        corpus.add([rng.choice(list(corpus.text_of.values()))])  # an exact duplicate joins its leaf
     else:
-        index.add([sentence(rng) for _ in range(rng.randint(1, 6))])
+        corpus.add([sentence(rng) for _ in range(rng.randint(1, 6))])
 
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_what_is_kept_is_what_would_be_made(seed: int) -> None:
+def test_what_is_cached_is_what_would_be_made(seed: int) -> None:
+    """Labels are kept by both: what a concept is called depends on what it was called before."""
+    corpus = changing(seed, 40)
+    cached, uncached = Concepts(), Concepts(most=0)
+    assert corpus.all_of(cached) == corpus.all_of(uncached)
     rng = random.Random(seed)
-    with Index(encode) as index:
-        index.add([sentence(rng) for _ in range(40)])
-        index.concepts(None)
-        for _ in range(6):
-            _changed(index, rng)
-            hits = index.search(sentence(rng))
-            kept = index.concepts(None)
-            anew = _as_made_anew(index)
-            assert kept == anew
-            by_id = {concept.id: concept for concept in anew}
-            for hit in hits:
-                assert [replace(step, basic=False) for step in hit.path] == [by_id[step.id] for step in hit.path]
+    for _ in range(6):
+        change(corpus, rng)
+        some = rng.choice(list(corpus.text_of))
+        path = corpus.path(cached, some)
+        assert path == corpus.path(uncached, some)
+        found = corpus.all_of(cached)
+        assert found == corpus.all_of(uncached)
+        by_id = {concept.id: concept for concept in found}
+        assert [replace(step, basic=False) for step in path] == [by_id[step.id] for step in path]
 
 
-def test_what_is_kept_holds_after_a_refinement() -> None:
-    rng = random.Random(1)
-    with Index(encode) as index:
-        index.add([sentence(rng) for _ in range(300)])
-        index.concepts(None)
-        assert index._vectors is not None
-        index._vectors.refine()
-        assert index.concepts(None) == _as_made_anew(index)
+def test_what_is_cached_holds_after_a_refinement() -> None:
+    corpus = changing(1, 300)
+    cached, uncached = Concepts(), Concepts(most=0)
+    assert corpus.all_of(cached) == corpus.all_of(uncached)
+    corpus.vectors.refine()
+    assert corpus.all_of(cached) == corpus.all_of(uncached)
 
 
 def test_nothing_is_kept_of_another_tree() -> None:
     """Grown by as many changes, with the same numbers for its nodes, over other texts."""
-    rng = random.Random(1)
-    with Index(encode) as index:
-        index.add([sentence(rng) for _ in range(40)], [f"d{at}" for at in range(40)])
-        before = index.concepts(None)
-        index.add([sentence(rng) for _ in range(20)], [f"d{at}" for at in range(20)])
-        index.refit()
-        after = index.concepts(None)
-        assert after == _as_made_anew(index)
-        assert after != before
+    one, other = changing(1, 40), changing(2, 40)
+    concepts = Concepts()
+    before = one.all_of(concepts)
+    assert other.all_of(concepts) == other.all_of(Concepts())
+    assert one.all_of(concepts) == before
+
+
+def test_the_oldest_go_when_there_are_too_many() -> None:
+    corpus, concepts = changing(3, 120), Concepts(most=50)
+    listed = corpus.all_of(concepts)
+    assert len(listed) > 120
+    (last,) = concepts.last_of(corpus.vectors.tree, corpus.texts, [listed[-1].path])
+    assert last is listed[-1]
+    (early,) = concepts.last_of(corpus.vectors.tree, corpus.texts, [listed[60].path])
+    assert early == listed[60]
+    assert early is not listed[60]
 
 
 def test_a_change_leaves_what_is_elsewhere() -> None:
@@ -91,20 +93,6 @@ def test_a_change_leaves_what_is_elsewhere() -> None:
         assert after[0] is not before[after[0].id]
 
 
-def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST", 50)
-    rng = random.Random(3)
-    with Index(encode) as index:
-        index.add([sentence(rng) for _ in range(120)])
-        listed = index.concepts(None)
-        assert len(listed) > 120
-        made = index._concepts._made
-        assert list(made) == [concept.id for concept in listed[-50:]]
-        assert index.concept(listed[-1].id) is listed[-1]
-        assert list(made)[-1] != listed[-1].id  # the concepts above it had gone, and are new now
-        assert len(made) == 50
-
-
 def test_the_basic_level_of_weights() -> None:
     least = float("-inf")
     assert basic_level([5.0, 1.0, 3.0, 3.0, least]) == 2  # never the root; the first of equals
@@ -116,19 +104,23 @@ def test_the_basic_level_of_weights() -> None:
 # -- labels of some, and the tree without words ----------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def grown() -> Index:
+def grown_index() -> Index:
     rng = random.Random(4)
     index = Index(encode)
     index.add([sentence(rng) for _ in range(200)], [f"d{at}" for at in range(200)])
     return index
 
 
+@pytest.fixture(scope="module")
+def grown() -> Index:
+    return grown_index()
+
+
 def test_labels_of_some_concepts(grown: Index) -> None:
     every = {concept.id: concept.label for concept in grown.concepts(None)}
     some = list(every)[3::7]
-    grown._concepts.clear()
-    assert grown.labels(some) == {id: every[id] for id in some}
+    with grown_index() as again:
+        assert again.labels(some) == {id: every[id] for id in some}
     assert grown.labels(iter(every)) == every
     assert grown.labels([]) == {}
     assert grown.labels() == {id: label for id, label in every.items() if grown.concept(id).children}
@@ -178,9 +170,8 @@ def test_an_outline_of_nothing_is_refused(grown: Index, bad: dict[str, int]) -> 
         grown.outline(**bad)
 
 
-def test_paths_are_those_of_the_tree(grown: Index) -> None:
-    assert grown._vectors is not None
-    tree = grown._vectors.tree
+def test_paths_are_those_of_the_tree() -> None:
+    tree = changing(4, 200).vectors.tree
     leaves = [tree.leaf(document) for document in range(200)]
     assert paths_to(tree.arrays, [*leaves, leaves[0]]) == [tree.path(document) for document in [*range(200), 0]]
     assert paths_to(tree.arrays, [tree.root]) == [(tree.root,)]

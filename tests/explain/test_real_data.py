@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from gossamer import Index
+from gossamer.cli.evaluation import DATA_VARIABLE
 from gossamer.encoders import load_encoder
 from gossamer.errors import MissingExtraError, ModelUnavailableError
-from gossamer_lab.bench.data import FOLDER_VARIABLE
 
-FOLDERS = [Path(os.environ.get(FOLDER_VARIABLE, "")).parent / "data", Path(__file__).parents[3] / "shared" / "data"]
+FOLDERS = [Path(os.environ.get(DATA_VARIABLE, "")).parent / "data", Path(__file__).parents[3] / "shared" / "data"]
 DATA = next((folder for folder in FOLDERS if (folder / "20newsgroups").is_dir()), None)
 NEWS, HELD_BACK = 500, 70
 

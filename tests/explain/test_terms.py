@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.explain.stopwords import STOP
-from gossamer.explain.terms import akin, contains, terms_of
+from gossamer.explain.terms import STOP_WORDS, Counts, contains, related, terms_of
 
 
 def test_words_and_pairs_without_stop_words() -> None:
@@ -73,7 +72,7 @@ def test_what_a_longer_term_contains() -> None:
     ],
 )
 def test_words_of_one_family(one: str, other: str, expected: bool) -> None:
-    assert akin(one, other) is akin(other, one) is expected
+    assert related(one, other) is related(other, one) is expected
 
 
 @given(st.text(max_size=200))
@@ -81,5 +80,12 @@ def test_any_text_gives_clean_terms(text: str) -> None:
     for key, written in terms_of(text).items():
         assert key.strip() == key != ""
         assert written
-        assert key not in STOP
+        assert key not in STOP_WORDS
         assert len(key.split()) <= 2
+
+
+def test_counts_are_of_passages() -> None:
+    counts = Counts.over([terms_of("moon moon"), terms_of("moon comet"), terms_of("bread")])
+    assert (counts.of["moon"], counts.of["comet"], counts.of["nowhere"], counts.passages) == (2, 1, 0, 3)
+    assert counts.share("moon") == 2.5 / 4
+    assert 0 < counts.share("nowhere") < counts.share("comet")

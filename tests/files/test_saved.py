@@ -16,9 +16,9 @@ import pytest
 
 from gossamer import VectorIndex
 from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexError, ParameterError
-from gossamer.files.bundle import MANIFEST, Bundle, _checksum, read_bundle, write_bundle
+from gossamer.files.bundle import MANIFEST, Bundle, checksum, read_bundle, write_bundle
 from gossamer.store.layout import Layout
-from gossamer.store.snapshots import is_ours, read_snapshot
+from gossamer.store.snapshots import is_snapshot_of, read_snapshot
 
 
 def vectors(n: int, dim: int, seed: int = 0) -> Any:
@@ -191,7 +191,7 @@ def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Change the manifest, and give it a checksum that fits."""
     manifest = json.loads((folder / MANIFEST).read_text())
     change(manifest)
-    manifest["checksum"] = _checksum(manifest)
+    manifest["checksum"] = checksum(manifest)
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
@@ -286,10 +286,10 @@ def test_a_missing_manifest_is_still_no_index(folder: Path) -> None:
 def test_a_snapshot_without_vectors_is_refused(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     write_bundle(layout.snapshot(3), "snapshot", Bundle({"seq": 3, "identity": "i"}, {}))
-    assert is_ours(layout, 3, "i")
+    assert is_snapshot_of(layout, 3, "i")
     with pytest.raises(CorruptError, match="lacks 'vectors'"):
         read_snapshot(layout, 3, "i")
     rewrite(layout.snapshot(3), lambda m: m.update(params=3))
-    assert not is_ours(layout, 3, "i")
+    assert not is_snapshot_of(layout, 3, "i")
     with pytest.raises(GossamerError):
         read_snapshot(layout, 3, "i")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bag import encode
-from explain.corpus import documents
-from gossamer import Explanation, Index
+from explain.corpus import Corpus, documents
+from gossamer import Explanation, Index, VectorIndex
 from gossamer.errors import ParameterError, UnknownIdError
 from kernel_wrappers import log_p
 
@@ -45,11 +45,15 @@ def adds_up(why: Explanation) -> None:
     assert sum(step.gain for step in why.path) == pytest.approx(why.path[-1].log_p - why.path[0].log_p, abs=1e-6)
 
 
-def base_by_hand(index: Index, query: str, why: Explanation) -> float:
+@pytest.fixture(scope="module")
+def trees() -> dict[int, VectorIndex]:
+    """The trees of both indexes, by the number of documents."""
+    return {n: Corpus(documents(n)[0]).vectors for n in (40, 1200)}
+
+
+def base_by_hand(vectors: VectorIndex, query: str, why: Explanation) -> float:
     """(|x|² + |l|²)/(2|x||l|) + a/(|x||l|)·[log p(x|root) + ½·D·log 2πa], from the tree alone."""
-    vectors = index._vectors
-    assert vectors is not None
-    x = vectors.as_seen(encode([query])).astype(float)
+    x = vectors.project(encode([query])).astype(float)
     if vectors.whitener is None:  # as long as the documents, which this encoder makes of length 1
         x /= np.linalg.norm(x)
     leaf = vectors.tree.node(why.path[-1].concept.id).mean
@@ -60,12 +64,14 @@ def base_by_hand(index: Index, query: str, why: Explanation) -> float:
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("hybrid", [True, False, 0.7])
-def test_contributions_add_up_to_the_score(whitened: Index, small: Index, query: str, hybrid: bool | float) -> None:
+def test_contributions_add_up_to_the_score(
+    whitened: Index, small: Index, trees: dict[int, VectorIndex], query: str, hybrid: bool | float
+) -> None:
     for index in (whitened, small):
         for id in (*[hit.id for hit in index.search(query, k=3, hybrid=hybrid)], "baking-0", "sky-17", "garden-39"):
             why = index.explain(query, id, hybrid=hybrid)
             adds_up(why)
-            assert why.base == pytest.approx(base_by_hand(index, query, why), abs=1e-6)
+            assert why.base == pytest.approx(base_by_hand(trees[why.of], query, why), abs=1e-6)
 
 
 def test_on_the_sphere_the_root_gives_every_document_the_same(whitened: Index) -> None:
@@ -137,12 +143,11 @@ def test_it_says_where_the_branch_lost(whitened: Index) -> None:
     assert whitened.explain("bread oven yeast", "sky-17", k=1200).missing == 0.0
 
 
-def test_margins_are_over_the_best_sibling(whitened: Index) -> None:
-    vectors = whitened._vectors
-    assert vectors is not None
-    x = vectors.as_seen(encode(["bread oven yeast"]))
+def test_margins_are_over_the_best_sibling(whitened: Index, trees: dict[int, VectorIndex]) -> None:
+    vectors = trees[1200]
+    x = vectors.project(encode(["bread oven yeast"]))
     why = whitened.explain("bread oven yeast", "baking-5")
-    shown = vectors.explain(encode(["bread oven yeast"]), whitened._vectors.ids_of([5])[0])  # type: ignore[union-attr]
+    shown = vectors.explain(encode(["bread oven yeast"]), 5)
     assert why.path[0].margin is None
     assert why.path[0].rival is None
     for step, plain in zip(why.path, shown.path, strict=True):

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bag import encode
-from explain.corpus import THEMES, document, documents
+from explain.corpus import THEMES, Corpus, document, documents
 from gossamer import Index
 from gossamer.errors import ParameterError
 from gossamer.explain.basic_level import basic_level, weights
+from gossamer.explain.concepts import Concepts
 from gossamer.explain.matching import matching
-from gossamer.explain.novelty import Usual
+from gossamer.explain.novelty import Baseline
 from kernel_wrappers import log_p
 
 
@@ -37,6 +38,20 @@ def small() -> Iterator[Index]:
         yield index
 
 
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    """The tree of `grown`."""
+    return Corpus(documents(1200)[0])
+
+
+def nearest_by_hand(texts: list[str]) -> np.ndarray:
+    """The cosine of each text to the nearest other one, ascending."""
+    E = encode(texts).astype(float)
+    cosines = E @ E.T
+    np.fill_diagonal(cosines, -1)
+    return np.sort(cosines.max(axis=1))
+
+
 # -- concepts for a query ----------------------------------------------------------------------------
 
 
@@ -54,10 +69,9 @@ def test_a_query_finds_the_concepts_of_its_theme(grown: Index, theme: str) -> No
         assert sum(step.basic for step in match.path) == (1 if len(match.path) > 1 else 0)
 
 
-def test_matches_are_the_peaks_of_their_paths(grown: Index) -> None:
-    vectors = grown._vectors
-    assert vectors is not None
-    t, x = vectors.tree.arrays, vectors.as_seen(encode(["bread oven"]))
+def test_matches_are_the_peaks_of_their_paths(grown: Index, corpus: Corpus) -> None:
+    vectors = corpus.vectors
+    t, x = vectors.tree.arrays, vectors.project(encode(["bread oven"]))
 
     def fit(node: int) -> float:
         return float((t.size[node] / 1200) ** (1 / 3) * (log_p(t, node, x) - log_p(t, vectors.tree.root, x)))
@@ -70,6 +84,8 @@ def test_matches_are_the_peaks_of_their_paths(grown: Index) -> None:
         assert view.parent is None or fit(view.parent) < fit(node)
         assert all(fit(child.id) <= fit(node) for child in view.child_nodes if not child.is_leaf)
     assert len({node for node, _ in found}) == len(found)
+    shown = grown.find_concepts("bread oven", k=1000)
+    assert [(match.concept.id, match.score) for match in shown] == found
 
 
 def test_where_nothing_fits_the_root_is_left() -> None:
@@ -90,38 +106,29 @@ def test_few_documents_and_none() -> None:
             index.find_concepts("moon", k=0)
 
 
-def test_the_basic_level_is_neither_root_nor_leaf(grown: Index) -> None:
-    vectors = grown._vectors
-    assert vectors is not None
+def test_the_basic_level_is_neither_root_nor_leaf(grown: Index, corpus: Corpus) -> None:
+    t, tree = corpus.vectors.tree.arrays, corpus.vectors.tree
     for hit in grown.search("bread oven", k=20):
         (basic,) = (step for step in hit.path if step.basic)
         assert basic.children
         assert basic.parent is not None
-        t = vectors.tree.arrays
         at = basic_level(weights(t, [step.id for step in hit.path], hit.path[0].id))
         assert at is not None
         assert hit.path[at].id == basic.id
         assert 4 <= basic.size <= 600
-    leaf = vectors.tree.leaf(0)
-    root = vectors.tree.root
-    assert basic_level(weights(vectors.tree.arrays, [root, leaf], root)) is None
+    assert basic_level(weights(t, [tree.root, tree.leaf(0)], tree.root)) is None
 
 
-def test_utility_and_spread(grown: Index) -> None:
-    concepts = grown.concepts(depth=3)
-    vectors = grown._vectors
-    assert vectors is not None
+def test_utility_and_spread(corpus: Corpus) -> None:
+    concepts, tree = corpus.all_of(Concepts(), depth=3), corpus.vectors.tree
     assert concepts[0].utility == 0.0
     for concept in concepts:
-        members = np.array(
-            [vectors.tree.node(vectors.tree.leaf(d)).mean for d in vectors.tree.documents_below(concept.id)]
-        )
+        members = np.array([tree.node(tree.leaf(d)).mean for d in tree.documents_below(concept.id)])
         away = np.square(members - members.mean(axis=0)).sum(axis=1).mean()
         assert concept.spread == pytest.approx(np.sqrt(away), abs=1e-4)
     # The utilities of a partition add up to what it tells: H(p) − Σ P(c|p)·H(c), which is never below 0.
     root = concepts[0]
-    t = vectors.tree.arrays
-    told = t.h[root.id] - t.s[root.id] / root.size
+    told = tree.arrays.h[root.id] - tree.arrays.s[root.id] / root.size
     assert sum(c.utility for c in concepts if c.parent == root.id) == pytest.approx(told)
 
 
@@ -190,21 +197,23 @@ def test_topics_that_cannot_be(small: Index, wrong: dict[str, object]) -> None:
 
 @given(st.lists(st.floats(-1, 1), max_size=50), st.floats(-1, 1))
 def test_percentile_and_confidence(values: list[float], score: float) -> None:
-    usual = Usual(np.sort(np.array(values)), len(values))
-    assert usual.confidence(score) == (1 + sum(value <= score for value in values)) / (1 + len(values))
+    baseline = Baseline(np.sort(np.array(values)), len(values))
+    assert baseline.confidence(score) == (1 + sum(value <= score for value in values)) / (1 + len(values))
     expected = 100 * sum(value > score for value in values) / len(values) if values else 0.0
-    assert usual.percentile(score) == pytest.approx(expected)
+    assert baseline.percentile(score) == pytest.approx(expected)
 
 
-def test_what_is_usual_by_hand(small: Index) -> None:
-    vectors = small._vectors
-    assert vectors is not None
-    small.novelty("bread")
-    assert small._usual is not None
-    E = encode([small.get(id).text for id in small.ids()]).astype(float)
-    cosines = (E @ E.T) / np.outer(np.linalg.norm(E, axis=1), np.linalg.norm(E, axis=1))
-    np.fill_diagonal(cosines, -1)
-    assert np.allclose(small._usual[1].likeness, np.sort(cosines.max(axis=1)), atol=1e-6)
+QUERIES = ["bread oven today", "moon bread", "violin piano concert melody", "tyre orchard eclipse", "people"]
+
+
+def test_novelty_by_hand(small: Index) -> None:
+    texts = [small.get(id).text for id in small.ids()]
+    usual = nearest_by_hand(texts)
+    for query in QUERIES:
+        novelty = small.novelty(query)
+        assert novelty.score == pytest.approx(float((encode(texts) @ encode([query])[0]).max()), abs=1e-6)
+        assert novelty.percentile == 100 * np.mean(usual > novelty.score + 1e-6)
+        assert novelty.confidence == (1 + np.sum(usual <= novelty.score + 1e-6)) / 51
 
 
 def test_what_belongs_here_and_what_does_not(grown: Index) -> None:
@@ -263,32 +272,30 @@ def test_a_few_documents_are_too_few_to_say() -> None:
         assert index.novelty("tulip").confidence >= 1 / 5
 
 
-def test_what_is_usual_is_found_anew_when_the_index_has_grown(small: Index) -> None:
-    small.novelty("bread")
-    before = small._usual
-    small.add("bread oven", "one more")
-    small.novelty("bread")
-    assert small._usual is before
+def test_the_baseline_is_made_again_when_the_index_has_grown(small: Index) -> None:
+    before = small.novelty("moon bread")
+    small.add("moon bread oven", "one more")
+    assert small.novelty("violin tyre").confidence in np.arange(1, 52) / 51  # still of 50 documents
     small.add(documents(30, seed=5)[0])
-    small.novelty("bread")
-    assert small._usual is not before
+    after = small.novelty("violin tyre")
+    assert before.confidence in np.arange(1, 52) / 51
+    assert after.confidence in np.arange(1, 83) / 82
 
 
 def test_passages_of_one_document_do_not_make_each_other_usual() -> None:
+    """Each passage has a twin in its document; a query that is nearly one of them is no less usual for it."""
     with Index(encode, max_tokens=4, overlap=0) as index:
         index.add(["bread oven yeast dough. " * 10, "moon comet planet orbit. " * 10, "violin piano. " * 10])
-        index.novelty("bread")
-        assert index._usual is not None
-        assert index._usual[1].likeness.max() < 0.9
+        novelty = index.novelty("bread oven yeast dough today")
+        assert 0.7 < novelty.score < 0.999
+        assert (novelty.percentile, novelty.confidence) == (0.0, 1.0)
 
 
 def test_a_search_finds_nearly_what_comparing_all_finds(grown: Index) -> None:
-    grown.novelty("bread")
-    assert grown._usual is not None
-    E = encode([grown.get(id).text for id in grown.ids()]).astype(float)
-    cosines = E @ E.T
-    np.fill_diagonal(cosines, -1)
-    exact, found = np.sort(cosines.max(axis=1)), grown._usual[1].likeness
-    assert 400 <= len(found) <= 1024
-    for share in (5, 25, 50, 75, 95):
-        assert np.percentile(found, share) == pytest.approx(np.percentile(exact, share), abs=0.03)
+    exact = nearest_by_hand([grown.get(id).text for id in grown.ids()])
+    rng = random.Random(7)
+    texts = [document(rng.choice(list(THEMES)), rng) for _ in range(30)]
+    found = [grown.novelty(text) for text in texts]
+    assert {novelty.percentile > 50 for novelty in found} == {True, False}
+    for novelty in found:
+        assert novelty.percentile == pytest.approx(100 * np.mean(exact > novelty.score), abs=15)

@@ -21,6 +21,7 @@ from safetensors.numpy import save
 
 from bag import DIM, encode, sentence
 from gossamer import Index, VectorIndex
+from gossamer.array_types import DocumentNumber
 from gossamer.encoders import CallableEncoder
 from gossamer.errors import (
     ClosedError,
@@ -43,10 +44,11 @@ from gossamer.errors import (
     UnknownIdError,
     UntrustedEncoderError,
 )
-from gossamer.index.fusion import WEIGHT
-from gossamer.lexical.fulltext import bm25, query_words
+from gossamer.index.replay import StagedStep
+from gossamer.lexical.fulltext import bm25, informative_words, query_words
+from gossamer.rank.fusion import WEIGHT
 from gossamer.results import Hit
-from gossamer.store.log import StagedStep
+from gossamer.store import Policy
 
 TEXTS = ["the sun and the moon", "a river of milk", "the wolf in the tree", "gold and iron", "a queen of silk"]
 IDS = ["sky", "river", "wolf", "metal", "queen"]
@@ -355,7 +357,7 @@ def test_long_labels_are_cut(ix: Index) -> None:
 
 def cosine(index: Index, query: str, text: str) -> float:
     """By hand, from the whitener alone."""
-    vectors: VectorIndex | None = index._vectors
+    vectors: VectorIndex | None = index.state.vectors
     assert vectors is not None
     pair = encode([query, text])
     if vectors.whitener is not None:
@@ -370,11 +372,11 @@ def test_search_equals_fusing_everything_by_hand(n: int, weight: float) -> None:
     with Index(encode) as index:
         texts = large(index, n)
         query = "gold moon of the wolf"
-        with index._store.reading() as db:
-            scores = bm25(db, query_words(query), n)
+        with index.state.store.reading() as db:
+            scores = bm25(db, informative_words(db, query_words(query), n))
         best = max(scores.values())
         by_hand = {
-            f"d{at:04}": cosine(index, query, text) + weight * scores.get(at + 1, 0.0) / best
+            f"d{at:04}": cosine(index, query, text) + weight * scores.get(DocumentNumber(at + 1), 0.0) / best
             for at, text in enumerate(texts)
         }
         expected = sorted(by_hand, key=lambda id: (-round(by_hand[id], 6), id))
@@ -567,6 +569,19 @@ def test_a_reader_follows_an_encoder_that_learns_again(tmp_path: Path) -> None:
             index.add(["bread and butter", "salt and milk", "milk and bread"])
             assert reader.search("milk") == index.search("milk")
             assert reader.refresh() == 0
+
+
+def test_a_reader_that_could_not_load_the_encoder_tries_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree is then that of the new vectors, so the old encoder must not be used with it."""
+    with Index.create(tmp_path / "a.gsm", "lsa") as index:
+        index.add(["the moon", "the sun"])
+        with Index.open(tmp_path / "a.gsm", mode="r") as reader:
+            index.add(["bread and butter", "salt and milk", "milk and bread"])
+            with monkeypatch.context() as patch:
+                patch.setattr("gossamer.index.state.reload_encoder", out_of_memory)
+                with pytest.raises(MemoryError):
+                    reader.search("milk")
+            assert reader.search("milk") == index.search("milk")
 
 
 def test_an_encoder_that_fails_leaves_the_index_as_it_was(tmp_path: Path) -> None:
@@ -812,15 +827,15 @@ def test_a_reader_sees_what_was_written_at_its_next_call(tmp_path: Path, caplog:
         assert index.refresh() == 0
 
 
-def test_a_reader_comes_back_after_much_was_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.store.store._SNAPSHOT_AFTER", 0)  # a snapshot after every other change
+def test_a_reader_comes_back_after_much_was_forgotten(tmp_path: Path) -> None:
     path = tmp_path / "a.gsm"
     with Index.create(path, encode) as index:
+        index.state.store.policy = Policy(snapshot_after=0)  # a snapshot after every other change
         index.add(TEXTS, IDS)
         with Index.open(path, encode, mode="r") as reader:
             for at in range(8):
                 index.add([f"moon {at}"], ["sky"])
-            assert index._store.settings.forgotten > 1, "the reader can no longer replay from where it is"
+            assert index.state.store.settings.forgotten > 1, "the reader can no longer replay from where it is"
             assert reader.refresh() == 8
             assert reader.search("moon") == index.search("moon")
             reader.check()
@@ -969,25 +984,25 @@ def test_an_index_is_closed_ready_to_be_searched(tmp_path: Path) -> None:
         add(index, 0, 1500)
         add(index, 1500, 1500)
         assert index.info().snapshots == (2,)
-        assert index._vectors is not None
-        assert not index._vectors.settled
+        assert index.state.vectors is not None
+        assert not index.state.vectors.settled
         shutil.copytree(tmp_path / "a.gsm", crashed)
         add(index, 3000, 1000)
     with Index.open(tmp_path / "a.gsm", encode, mode="r") as index:
-        assert index._vectors is not None
-        assert index._vectors.settled
+        assert index.state.vectors is not None
+        assert index.state.vectors.settled
     with Index.open(crashed, encode, mode="r") as reader:
-        assert reader._vectors is not None
-        assert not reader._vectors.settled
+        assert reader.state.vectors is not None
+        assert not reader.state.vectors.settled
         found = [ids(reader.search(vector=E[i], k=1)) for i in range(50)]
         assert found == [[str(i)] for i in range(50)]
-        assert reader._vectors.settled
+        assert reader.state.vectors.settled
         assert reader.info().snapshots == (2,)
     with Index.open(crashed, encode) as index:
         index.search(vector=E[0])
     with Index.open(crashed, encode, mode="r") as index:
-        assert index._vectors is not None
-        assert index._vectors.settled, "what the search made was kept"
+        assert index.state.vectors is not None
+        assert index.state.vectors.settled, "what the search made was kept"
         index.check()
 
 

@@ -1,7 +1,7 @@
 """Cobweb/4V, plainly: no cached sums, no closed forms. Every utility is taken from the documents below.
 
 The only things it shares with the engine are conventions that a definition leaves open: how ids are given
-out, that near-equal scores count as ties, and who wins a tie.
+out, that near-equal scores count as ties, and which operator wins a tie.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class OracleCobweb:
         width = self._seen.max() - self._seen.min()
         return float(TIE * self.vectors.shape[1] * np.log1p(width * width / (4 * self.acuity)))
 
-    # -- growing ---------------------------------------------------------------------------------------
+    # -- insertion -----------------------------------------------------------------------------------
 
     def insert(self, x: npt.NDArray[np.float32]) -> None:
         document = len(self.vectors)
@@ -135,7 +135,7 @@ class OracleCobweb:
         self._hang(inner, leaf)
         self._hang(inner, self._new("leaf", [document]))
 
-    # -- shrinking -------------------------------------------------------------------------------------
+    # -- removal -------------------------------------------------------------------------------------
 
     def remove(self, document: int) -> None:
         leaf = next(node for node in self.nodes() if document in node.documents)

@@ -1,4 +1,4 @@
-"""The rankings of DESIGN 1.3 from the definitions, over the public view of a tree."""
+"""The paper's rankings and ours from the definitions, over the public view of a tree."""
 
 from __future__ import annotations
 
@@ -45,3 +45,19 @@ def best_first(tree: CobwebTree, x: npt.NDArray[np.float32], k: int, budget: int
             for child in view.children:
                 heapq.heappush(heap, (-log_p(tree, child, x), child))
     return found[:k]
+
+
+def best_of(leaves: dict[int, list[int]], scores: dict[int, float], k: int) -> list[tuple[int, float]]:
+    """The k best documents of scored leaves, with their scores; equal scores in order of arrival."""
+    scored = [(document, scores[leaf]) for leaf, documents in leaves.items() for document in documents]
+    return sorted(scored, key=lambda each: (-each[1], each[0]))[:k]
+
+
+def evidence(tree: CobwebTree, x: npt.NDArray[np.float32], node: int) -> tuple[float, int | None, float | None]:
+    """log p of a node, its best sibling (of equals the lowest id), and the margin over that one."""
+    own, parent = log_p(tree, node, x), tree.node(node).parent
+    if parent is None:
+        return own, None, None
+    others = {child: log_p(tree, child, x) for child in tree.node(parent).children if child != node}
+    rival = min(others, key=lambda child: (-others[child], child))
+    return own, rival, own - others[rival]

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from gossamer.index import Index
 from gossamer.pictures.branch import Branch, mark, read_branch
 from gossamer.pictures.page import to_html
 
+QUERY = "</script> wolf & bear"
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 
 
@@ -54,8 +56,7 @@ def data_of(page: str) -> Any:
 
 @pytest.fixture(scope="module")
 def page(branch: Branch, index: Index) -> str:
-    query = "</script> wolf & bear"
-    return to_html(mark(branch, index.search(query, k=3)), title="<b>title</b>", subtitle="&amp;", query=query)
+    return to_html(mark(branch, index.search(QUERY, k=3)), title="<b>title</b>", subtitle="&amp;", query=QUERY)
 
 
 def test_texts_are_data_and_nothing_else(page: str, branch: Branch) -> None:
@@ -64,25 +65,24 @@ def test_texts_are_data_and_nothing_else(page: str, branch: Branch) -> None:
     assert not seen.of("img")
     assert not seen.of("b")
     assert seen.of("title")[0][1] == "<b>title</b>"
-    columns = data_of(page)["concepts"]
+    concepts = data_of(page)["concepts"]
     walked = list(branch.walk())
-    assert columns["ids"] == [each.concept.id for each in walked]
-    parents = [None if place < 0 else columns["ids"][place] for place in columns["parent"]]
-    assert parents == [each.concept.parent for each in walked]
-    texts = {text for exemplars in columns["exemplars"] for _, text in exemplars}
+    assert [concept["id"] for concept in concepts] == [each.concept.id for each in walked]
+    assert [concept["parent"] for concept in concepts] == [each.concept.parent for each in walked]
+    assert [concept["children"] for concept in concepts] == [len(each.concept.children) for each in walked]
+    texts = {exemplar["text"] for concept in concepts for exemplar in concept["exemplars"]}
     assert any("<script>alert('pwned')</script>" in text for text in texts)
     assert any("{{data}}" in text for text in texts)
 
 
-def test_answers_are_in_their_places(page: str) -> None:
+def test_answers_are_in_the_deepest_concept_shown(page: str, branch: Branch, index: Index) -> None:
     data = data_of(page)
-    assert data["query"] == "</script> wolf & bear"
-    assert [answer["rank"] for answer in data["answers"]] == [1, 2, 3]
-    parent = data["concepts"]["parent"]
-    for answer in data["answers"]:
-        places = answer["places"]
-        assert places[0] == 0
-        assert [parent[place] for place in places[1:]] == places[:-1]
+    assert data["query"] == QUERY
+    hits = index.search(QUERY, k=3)
+    assert [(answer["rank"], answer["id"]) for answer in data["answers"]] == [
+        (rank, hit.id) for rank, hit in enumerate(hits, 1)
+    ]
+    assert [answer["concept"] for answer in data["answers"]] == [hit.path[-1].id for hit in hits]
 
 
 def test_the_only_script_allowed_is_its_own(page: str) -> None:
@@ -97,15 +97,30 @@ def test_the_only_script_allowed_is_its_own(page: str) -> None:
 
 def test_nothing_comes_from_elsewhere(page: str) -> None:
     assert not re.findall(r"(?:src|href)\s*=\s*[\"']?(?!data:)[^\"'>\s]*//", page.partition('<script id="data"')[0])
-    assert not re.search(r"https?://|fetch\(|XMLHttpRequest|import\(|@import|url\(", Elements(page).of("script")[1][1])
+    assert not re.search(
+        r"https?://|\bfetch\(|XMLHttpRequest|import\(|@import|url\(", Elements(page).of("script")[1][1]
+    )
     assert not re.search(r"https?://|@import|url\(", Elements(page).of("style")[0][1])
 
 
-def test_what_is_hidden_is_told(index: Index) -> None:
+def test_children_that_are_left_out_are_counted(index: Index) -> None:
     small = read_branch(index, most=8)
     assert small is not None
-    columns = data_of(to_html(small, title="t"))["concepts"]
-    assert sum(columns["hidden"]) == sum(each.hidden for each in small.walk()) > 0
+    concepts = data_of(to_html(small, title="t"))["concepts"]
+    shown = [concept["parent"] for concept in concepts]
+    left_out = [concept["children"] - shown.count(concept["id"]) for concept in concepts]
+    assert left_out == [each.hidden for each in small.walk()]
+    assert sum(left_out) > 0
+
+
+def test_the_map_is_the_explorers(page: str) -> None:
+    """Every module of web/map is in the script, each once, with its body unchanged but for imports and exports."""
+    script = Elements(page).of("script")[1][1]
+    for file in (files("gossamer") / "web" / "map").iterdir():
+        if file.name.endswith(".js"):
+            body = re.split(r"^import .*\n", file.read_text(encoding="utf-8"), flags=re.MULTILINE)[-1]
+            assert script.count(re.sub(r"^export ", "", body, flags=re.MULTILINE).strip()) == 1, file.name
+    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
 
 
 @pytest.mark.slow
@@ -126,5 +141,5 @@ def test_in_a_browser(page: str, tmp_path: Path) -> None:
     assert "CONSOLE" not in done.stderr
     after = Elements(done.stdout)
     assert not after.of("img")
-    assert after.of("h2")[0][1] == "everything"
-    assert "Answers to “</script> wolf & bear”" in [text for _, text in after.of("h3")]
+    assert after.of("h1")[0][1] == "everything"
+    assert f"Answers to “{QUERY}”" in [text for _, text in after.of("h2")]

@@ -41,14 +41,14 @@ def test_any_sequence_keeps_the_tree_consistent(X: Matrix, acuity: float, scale:
 
 @settings(max_examples=100)
 @given(X=matrices(max_rows=60, max_dim=9), acuity=acuities, scale=scales, removed=st.integers(1, 7))
-def test_refining_keeps_the_tree_consistent(X: Matrix, acuity: float, scale: float, removed: int) -> None:
-    """Documents are sorted in again: the same ones in the same leaves, everything else in step."""
+def test_rebuilding_keeps_the_tree_consistent(X: Matrix, acuity: float, scale: float, removed: int) -> None:
+    """The same documents stay in the same leaves, and everything else is consistent."""
     tree = CobwebTree(X.shape[1], acuity)
     tree.insert_many(X * np.float32(scale))
     tree.remove(range(0, len(X), removed + 1))
     alive = [document for document in range(len(X)) if document % (removed + 1)]
     leaves = {document: tree.leaf(document) for document in alive}
-    tree.refine(passes=2)
+    tree.rebuild(passes=2)
     tree.check()
     assert {document: tree.leaf(document) for document in alive} == leaves
     assert not alive or tree.node(tree.root).documents == tuple(alive)
@@ -67,18 +67,18 @@ def partition(tree: CobwebTree, names: Sequence[int]) -> set[frozenset[int]]:
 
 @settings(max_examples=60)
 @given(rows=st.integers(2, 80), dim=st.integers(1, 6), seed=st.integers(0, 10**6), copies=st.integers(0, 5))
-def test_a_refined_tree_does_not_depend_on_the_order_of_arrival(rows: int, dim: int, seed: int, copies: int) -> None:
-    """Inserted in any order and refined, or loaded at once: the same concepts. (Without ties, which go by id.)"""
+def test_a_rebuilt_tree_does_not_depend_on_the_order_of_arrival(rows: int, dim: int, seed: int, copies: int) -> None:
+    """Inserted in any order and rebuilt, or loaded at once: the same concepts. (Without ties, which go by id.)"""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, dim)).astype(np.float32)
     X[rng.integers(0, rows, copies)] = X[0]
     order = rng.permutation(rows)
     inserted, shuffled, loaded = (CobwebTree(dim, 2.0) for _ in range(3))
     inserted.insert_many(X)
-    inserted.refine()
+    inserted.rebuild()
     shuffled.insert_many(X[order[: rows // 2]])
-    shuffled.grow(X[order[rows // 2 :]])
-    assert loaded.grow(X).tolist() == list(range(rows))
+    shuffled.agglomerate(X[order[rows // 2 :]])
+    assert loaded.agglomerate(X).tolist() == list(range(rows))
     for tree in (inserted, shuffled, loaded):
         tree.check()
     concepts = partition(loaded, range(rows))
@@ -117,7 +117,7 @@ def test_insert_then_remove_is_identity_for_the_statistics(X: Matrix, acuity: fl
 def test_save_and_load_is_identity(
     tmp_path_factory: pytest.TempPathFactory, X: Matrix, acuity: float, cut: float
 ) -> None:
-    """Also for what comes after: the loaded tree grows on exactly as the one that stayed in memory."""
+    """Also for what comes after: the loaded tree grows exactly as the one that stayed in memory."""
     path: Path = tmp_path_factory.mktemp("tree")
     half = int(cut * len(X))
     tree = CobwebTree(X.shape[1], acuity)

@@ -120,7 +120,8 @@ def test_links_out_of_a_folder_are_left_out_and_counted(tmp_path: Path, caplog: 
         assert [record.id for record in reading] == ["a.txt", "up.txt"]
     assert (reading.links, reading.skipped) == (1, 1)
     assert caplog.messages == [
-        f"skipped 1 files that are links out of their folder, such as {folder}/link.txt: follow_links=True reads them"
+        f"skipped 1 files that are links out of their folder, such as {folder}/link.txt: "
+        "follow_links=True (--follow-links) reads them"
     ]
     followed = read(folder, follow_links=True)
     assert [record.id for record in followed] == ["a.txt", "link.txt", "up.txt"]

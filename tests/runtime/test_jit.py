@@ -1,4 +1,4 @@
-"""Kernels are cached wherever something can be written, and nowhere that others can write."""
+"""Kernels are cached where only this user can write, compiled again when a source changes, and for one int type."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 import gossamer
+from gossamer.runtime.jit import kernel
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="permissions are dropped as Linux does")
 
@@ -31,15 +35,19 @@ _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 
 
 def _keep_to_modes() -> None:
-    """Root may write where the mode of a folder forbids it; programs started from here on may not."""
+    """Take from root the right to ignore the modes of folders, in the program started next."""
     ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
+
+
+def copy_package(folder: Path) -> Path:
+    shutil.copytree(Path(gossamer.__file__).parent, folder / "gossamer", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
 
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Iterator[Path]:
     """A copy of the package beside a program with a kernel, all of it read-only but for the folder "temporary"."""
-    folder = tmp_path / "installed"
-    shutil.copytree(Path(gossamer.__file__).parent, folder / "gossamer", ignore=shutil.ignore_patterns("__pycache__"))
+    folder = copy_package(tmp_path / "installed")
     (folder / "double.py").write_text(KERNEL)
     (folder / "temporary").mkdir()
     folders = [folder, *(each for each in (folder / "gossamer").rglob("*") if each.is_dir())]
@@ -51,7 +59,7 @@ def installed(tmp_path: Path) -> Iterator[Path]:
 
 
 def run(installed: Path, temporary: Path, **env: str) -> str:
-    """Run the program for a user whose home is not there; returns what it said on standard error."""
+    """Run the program for a user without a home folder; returns its standard error."""
     done = subprocess.run(
         [sys.executable, "-B", str(installed / "double.py"), str(temporary)],
         env={"PYTHONPATH": str(installed), "HOME": str(installed / "home"), "PATH": "", **env},
@@ -91,7 +99,88 @@ def test_nothing_at_all_can_be_written(installed: Path) -> None:
     assert run(installed, installed).startswith("kernels are compiled anew in every process ([Errno 13]")
 
 
-def test_a_place_of_one_s_own(installed: Path) -> None:
+def test_the_folder_may_be_chosen(installed: Path) -> None:
     chosen = installed / "temporary" / "chosen"
     assert run(installed, installed, NUMBA_CACHE_DIR=str(chosen)) == ""
     assert list(chosen.rglob("*.nbc"))
+
+
+SHAPES = """
+from typing import NamedTuple
+
+class Point(NamedTuple):
+    x: float
+"""
+STEP = """
+from gossamer.runtime.jit import subkernel
+
+@subkernel
+def step(x):
+    return x + 1
+"""
+WALK = """
+import sys
+from gossamer.runtime.jit import kernel
+from gossamer.tree.a_step import step
+from gossamer.tree.a_shape import Point
+
+@kernel
+def walk(point):
+    return step(point.x)
+
+print(walk(Point(1.0)), sum(walk.stats.cache_hits.values()))
+"""
+
+
+def walk(folder: Path) -> str:
+    """Call a kernel that inlines another and takes a named tuple; prints its result and the number of cache hits."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "gossamer.tree.walk_once"],
+        env={"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "kernels"), "PATH": ""},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def walking(tmp_path: Path) -> Path:
+    """A copy of the package with a kernel, a subkernel and a named tuple in three modules of their own."""
+    tree = copy_package(tmp_path) / "gossamer" / "tree"
+    (tree / "a_shape.py").write_text(SHAPES)
+    (tree / "a_step.py").write_text(STEP)
+    (tree / "walk_once.py").write_text(WALK)
+    return tmp_path
+
+
+def test_a_kernel_is_compiled_again_when_another_source_changes(walking: Path) -> None:
+    """Numba itself looks only at the file of the kernel, and would go on adding one."""
+    assert walk(walking) == "2.0 0"
+    assert walk(walking) == "2.0 1"
+    (walking / "gossamer" / "tree" / "a_step.py").write_text(STEP.replace("x + 1", "x + 2"))
+    assert walk(walking) == "3.0 0"
+
+
+def test_a_cache_that_names_modules_that_are_gone_is_not_read(walking: Path) -> None:
+    """An index file is a pickle: one written before a module was renamed cannot be loaded."""
+    tree = walking / "gossamer" / "tree"
+    assert walk(walking) == "2.0 0"
+    (tree / "a_shape.py").rename(tree / "a_form.py")
+    (tree / "walk_once.py").write_text(WALK.replace("a_shape", "a_form"))
+    assert walk(walking) == "2.0 0"
+    assert walk(walking) == "2.0 1"
+
+
+@kernel
+def _twice(x: int) -> int:
+    return 2 * x
+
+
+@kernel
+def _thrice_over(small: npt.NDArray[np.int32], large: npt.NDArray[np.int64]) -> int:
+    return _twice(small[0]) + _twice(large[0]) + _twice(3)
+
+
+def test_integers_of_any_width_share_one_compiled_kernel() -> None:
+    assert _thrice_over(np.array([1], np.int32), np.array([2], np.int64)) == 12
+    compiled: Any = _twice
+    assert len(compiled.signatures) == 1

@@ -21,24 +21,33 @@ import numpy.typing as npt
 import gossamer
 from gossamer.array_types import NONE, Floats, Longs
 from gossamer.explain.matching import matching
-from gossamer.graph import entry_points as frontier
 from gossamer.graph import walk
-from gossamer.graph.codes import Codes, choose_grid, empty_codes, encode_all, encode_new, with_rows
-from gossamer.graph.linking import choose_among, choose_links, put_links
-from gossamer.graph.links import OWN, _measure, drop_leaves, empty_links, links_for, new_desk
-from gossamer.neighbours.all_pairs import _laid_out, _meet, encode_rows, nearest_of_all, nearest_of_some
+from gossamer.graph.codes import Codes, encode_added, encode_changed, encode_tree, grid_of
+from gossamer.graph.entry_points import choose_entry_points, nearest_by_descent
+from gossamer.graph.linking import add_links, search_links, thin_rows
+from gossamer.graph.links import NEW_LINKS, _measure, copied, drop_leaves, new_link_workspace, no_links
+from gossamer.graph.workspace import new_workspace
+from gossamer.neighbours.all_pairs import (
+    Nearest,
+    _Candidates,
+    _compare_blocks,
+    _lay_out,
+    nearest_of_all,
+    nearest_of_some,
+)
+from gossamer.neighbours.quantise import encode_rows
 from gossamer.rank.best_first import best_first
-from gossamer.rank.exact import rank_listed
+from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.gains import evidence
 from gossamer.rank.path_sum import PathSum
 from gossamer.tree import validation
-from gossamer.tree.agglomeration import NEIGHBOURS, Nearest, united
+from gossamer.tree.agglomeration import NEIGHBOURS, agglomerate
 from gossamer.tree.arrays import Meta, TreeArrays, used, with_room
 from gossamer.tree.cobweb import CobwebTree
-from gossamer.tree.rebuild import _add_loose, _loosened, hash_rows, put_together, total_utility
+from gossamer.tree.rebuild import BuildOptions, _add_leaves, _without_concepts, rebuild_arrays, total_utility
 from gossamer.tree.removal import remove_documents
-from gossamer.tree.selection import EVERYTHING, nothing
-from gossamer.tree.structure import leaf_rows, parents_first, rehash
+from gossamer.tree.scoring import EVERYTHING, empty_ranking
+from gossamer.tree.structure import hash_rows, leaf_rows, parents_first, rehash
 from gossamer.whitening.projection import project
 
 DIM, ROWS = 8, 120
@@ -83,15 +92,15 @@ POISONS: dict[str, Callable[[np.random.Generator], Floats]] = {
 
 
 class World(NamedTuple):
-    """A tree, what guides searches of it, and vectors that are asked for or put in."""
+    """A tree, the arrays of its search graph, and vectors that are searched for or inserted."""
 
     t: TreeArrays
-    guides: walk.Guides
+    graph: walk.GraphArrays
     X: Floats
 
     @property
     def codes(self) -> Codes:
-        return self.guides.codes
+        return self.graph.codes
 
     @property
     def root(self) -> int:
@@ -120,17 +129,16 @@ def _check_shape(t: TreeArrays) -> None:
     validation._check_buckets(t, is_leaf)
 
 
-def _guides(t: TreeArrays) -> walk.Guides:
-    codes = with_rows(empty_codes(*choose_grid(t)), len(t.vectors), len(t.mean))
-    encode_all(t, codes)
-    links = links_for(empty_links(codes), len(t.vectors))
+def _graph(t: TreeArrays) -> walk.GraphArrays:
+    codes, _ = encode_tree(t, grid_of(t))
+    links = copied(no_links(codes), len(t.vectors))
     rows = leaf_rows(t)
     places, near = nearest_of_all(codes.leaf[rows, :DIM], 20)
-    near *= np.float32(codes.step[0] ** 2)
-    chosen = np.empty((len(rows), OWN), np.int32)
-    choose_among(codes, rows[places], near, chosen)
-    put_links(links, codes, rows, chosen, new_desk())
-    return walk.Guides(codes, links, frontier.choose_frontier(t, codes))
+    near *= np.float32(codes.step**2)
+    chosen = np.empty((len(rows), NEW_LINKS), np.int32)
+    thin_rows(codes, rows[places], near, chosen)
+    add_links(links, codes, rows, chosen, new_link_workspace())
+    return walk.GraphArrays(codes, links, choose_entry_points(t, codes))
 
 
 def _copied(t: TreeArrays) -> TreeArrays:
@@ -138,7 +146,7 @@ def _copied(t: TreeArrays) -> TreeArrays:
 
 
 def _own_codes(w: World) -> Codes:
-    return w.codes._replace(**{name: array.copy() for name, array in w.codes._asdict().items()})
+    return w.codes._replace(**{name: array.copy() for name, array in w.codes._asdict().items() if name != "step"})
 
 
 # -- one function a kernel -----------------------------------------------------------------------------
@@ -157,26 +165,24 @@ def _remove(w: World) -> None:
     _check_shape(t)
 
 
-def _put_together(w: World) -> None:
+def _rebuild(w: World) -> None:
     t = with_room(_copied(w.t), len(w.X) + 64, 0)
     for flat in (False, True):
-        new, _ = put_together(
-            t, w.X, np.ones(DIM), flat=flat, keep=4, looking_in_tree=False, hear=lambda share: None
-        )  # fmt: skip
+        new, _ = rebuild_arrays(t, w.X, BuildOptions(np.ones(DIM), flat=flat, keep=4), lambda share: None)
         _check_shape(new)
 
 
-def _unite(w: World) -> None:
+def _agglomerate(w: World) -> None:
     """As they are, not yet in steps; the last are compared each with each, so there are many."""
     X = np.tile(w.X, (3, 1))
     rng = np.random.default_rng(3)
     near = rng.integers(0, len(X), (len(X), NEIGHBOURS)).astype(np.int32)
-    pairs = united(X, np.ones(len(X), np.int64), Nearest(near, np.zeros(near.shape, np.float32)))
-    assert len(np.unique(pairs)) == pairs.size, "each is united once"
+    merges = agglomerate(X, np.ones(len(X), np.int64), Nearest(near, np.zeros(near.shape, np.float32)))
+    assert len(np.unique(merges)) == merges.size, "each is merged once"
 
 
 def _add_to_leaves(w: World) -> None:
-    _add_loose(_loosened(with_room(w.t, len(w.X) + 64), len(w.X)), w.X)
+    _add_leaves(_without_concepts(with_room(w.t, len(w.X) + 64), len(w.X)), w.X)
 
 
 def _hash(w: World) -> None:
@@ -190,19 +196,19 @@ def _encode(w: World) -> None:
 def _encode_again(w: World) -> None:
     codes = _own_codes(w)
     codes.seen[:] = -1
-    encode_all(w.t, codes)
+    encode_changed(w.t, codes)
     codes.leaf_norm[:] = np.inf
     codes.seen[:] = -1
-    encode_new(w.t, codes, w.t.leaf[w.documents])
+    encode_added(w.t, codes, w.t.leaf[w.documents])
 
 
 def _drop(w: World) -> None:
-    codes, links = _own_codes(w), w.guides.links
+    codes, links = _own_codes(w), w.graph.links
     links = links._replace(to=links.to.copy(), length=links.length.copy(), degree=links.degree.copy())
     rows = leaf_rows(w.t)[::3]
     codes.leaf_norm[rows] = np.inf
-    drop_leaves(links, codes, rows, new_desk())
-    _measure(links, codes, new_desk())
+    drop_leaves(links, codes, rows, new_link_workspace())
+    _measure(links, codes, new_link_workspace())
 
 
 def _pair(w: World) -> None:
@@ -210,12 +216,14 @@ def _pair(w: World) -> None:
     encode_rows(w.X, codes)
     nearest_of_all(codes, 5)
     nearest_of_some(codes, codes[:20])
-    unsigned, abreast, norms, raised = _laid_out(codes, 512)
-    notes, noted = np.zeros((len(norms), 140), np.int64), np.zeros(len(norms), np.int64)
-    norms[: len(w.X)] = raised[: len(w.X)] = w.X[:, 0]
-    farthest = np.full(len(norms), np.inf, np.float32)
+    layout = _lay_out(codes, 512)
+    rows = len(layout.norms)
+    layout.norms[: len(w.X)] = layout.column_norms[: len(w.X)] = w.X[:, 0]
+    candidates = _Candidates(
+        np.zeros((rows, 140), np.int64), np.zeros(rows, np.int64), np.full(rows, np.inf, np.float32)
+    )
     with np.errstate(all="ignore"):
-        _meet(unsigned, abreast, norms, raised, np.zeros(1, np.int32), 0, 5, notes, noted, farthest)
+        _compare_blocks(layout, np.zeros(1, np.int32), 0, 5, candidates)
 
 
 def _project(w: World) -> None:
@@ -226,56 +234,49 @@ def _project(w: World) -> None:
 
 
 def _cut(w: World) -> None:
-    frontier.choose_frontier(w.t, w.codes)
+    choose_entry_points(w.t, w.codes)
     for x in w.X[:20]:
-        assert frontier._door(w.t, w.root, x.astype(np.float64)) >= 0
+        assert nearest_by_descent(w.t, w.root, x.astype(np.float64)) >= 0
 
 
 def _walk(w: World) -> None:
-    width = 64
-    flags = np.ones(len(w.t.vectors), np.uint8), np.ones(len(w.t.leaf), np.uint8)
-    no_links = w.guides._replace(links=empty_links(w.codes))
-    for guides in (w.guides, no_links):
+    flags = walk.Filter(np.ones(len(w.t.vectors), np.uint8), np.ones(len(w.t.leaf), np.uint8))
+    for graph in (w.graph, w.graph._replace(links=no_links(w.codes))):
         for slack, most in ((np.inf, 1 << 30), (1.1, 50), (1.0, 1)):
             for context in (0.0, 0.5):
-                for allowed in ((EVERYTHING, EVERYTHING), flags):
-                    scratch = walk.new_scratch(len(w.t.vectors), len(w.t.mean), width, w.codes.leaf.shape[1])
-                    found = nothing(len(w.X), 5)
-                    walk.search_rows(
-                        w.t, guides, w.X, 5, slack, most, width, 40, context, *allowed, scratch,
-                        found.documents, found.scores, found.visited,
-                    )  # fmt: skip
+                for allowed in (walk.Filter(EVERYTHING, EVERYTHING), flags):
+                    queries, limits = walk.Queries(w.X, 5, context), walk.Limits(slack, most, 64, 40)
+                    out = empty_ranking(len(w.X), 5)
+                    walk.search_rows(w.t, graph, queries, limits, allowed, new_workspace(w.t, 64), out)
 
 
 def _link(w: World) -> None:
     rows = leaf_rows(w.t)
-    scratch = walk.new_scratch(len(w.t.vectors), len(w.t.mean), 128, w.codes.leaf.shape[1])
-    chosen = np.empty((len(rows), OWN), np.int32)
-    choose_links(w.t, w.guides, rows, 128, EVERYTHING, scratch, chosen)
-    links = links_for(empty_links(w.codes), len(w.t.vectors))
-    put_links(links, w.codes, rows, chosen, new_desk())
+    chosen = np.empty((len(rows), NEW_LINKS), np.int32)
+    search_links(w.t, w.graph, rows, 128, new_workspace(w.t, 128), chosen)
+    add_links(copied(no_links(w.codes), len(w.t.vectors)), w.codes, rows, chosen, new_link_workspace())
 
 
 def _choose(w: World) -> None:
     rows = leaf_rows(w.t)
     found = np.random.default_rng(4).choice(rows, (len(rows), 30)).astype(np.int32)
-    chosen = np.empty((len(rows), OWN), np.int32)
+    chosen = np.empty((len(rows), NEW_LINKS), np.int32)
     for x in w.X[:5]:
-        choose_among(w.codes, found, np.resize(x, found.shape), chosen)
+        thin_rows(w.codes, found, np.resize(x, found.shape), chosen)
 
 
 def _list(w: World) -> None:
-    for mean, context in ((False, 0.0), (True, 0.0), (False, 1.0)):
-        rank_listed(w.t, w.X, w.documents, 5, mean=mean, context=context)
+    for scoring in (Scoring(False, 0.0), Scoring(True, 0.0), Scoring(False, 1.0)):
+        rank_listed(w.t, w.X, w.documents, 5, scoring)
 
 
 def _add_paths(w: World) -> None:
     ranker = PathSum()
-    for aggregate, context in (("sum", 0.0), ("mean", 0.0), ("sum", 1.0)):
-        ranker.search(w.t, w.X, 5, aggregate, context)  # type: ignore[arg-type]
-        for Q in (w.X, w.X[:2]):  # what such queries are kept from: the first step in float32
-            ranker._refresh(w.t)
-            ranker._search_some(w.t, Q, 5, aggregate, context, nothing(len(Q), 5))  # type: ignore[arg-type]
+    for scoring in (Scoring(False, 0.0), Scoring(True, 0.0), Scoring(False, 1.0)):
+        ranker.search(w.t, w.X, 5, scoring)
+        for Q in (w.X, w.X[:2]):  # the first step in float32, from which such queries are kept
+            ranker.refresh(w.t)
+            ranker.search_block(w.t, Q, scoring, empty_ranking(len(Q), 5))
 
 
 def _explain(w: World) -> None:
@@ -296,7 +297,7 @@ def _validate(w: World) -> None:
     t = TreeArrays(**used(w.t))
     validation._measure_leaves(t, np.empty(len(t.vectors)), np.empty(len(t.vectors), np.int64))
     nodes = np.flatnonzero(t.n_children > 0)
-    validation._measure_inners(t, nodes, *(np.empty(len(nodes)) for _ in range(5)))
+    validation._measure_inners(t, nodes, validation._Ranges(*(np.empty(len(nodes)) for _ in range(5))))
 
 
 CASES: dict[str, Callable[[World], object]] = {
@@ -304,11 +305,11 @@ CASES: dict[str, Callable[[World], object]] = {
     "rank/gains._measure": _explain,
     "whitening/projection._project": _project,
     "rank/best_first._search": lambda w: (best_first(w.t, w.X, 5), best_first(w.t, w.X, 200, 3)),
-    "graph/entry_points._cut": _cut,
-    "graph/entry_points._door": _cut,
-    "graph/linking.choose_among": _choose,
-    "graph/linking.choose_links": _link,
-    "graph/linking.put_links": _link,
+    "graph/entry_points.cut_by_size": _cut,
+    "graph/entry_points.nearest_by_descent": _cut,
+    "graph/linking.thin_rows": _choose,
+    "graph/linking.search_links": _link,
+    "graph/linking.add_links": _link,
     "rank/exact._score": _list,
     "rank/path_sum._add_down": _add_paths,
     "rank/path_sum._dots": _add_paths,
@@ -316,24 +317,24 @@ CASES: dict[str, Callable[[World], object]] = {
     "rank/path_sum._select": _add_paths,
     "rank/path_sum._weigh": _add_paths,
     "graph/walk.search_rows": _walk,
-    "graph/codes.encode_all": _encode_again,
-    "graph/codes.encode_new": _encode_again,
-    "neighbours/all_pairs.encode_rows": _encode,
+    "graph/codes.encode_changed": _encode_again,
+    "graph/codes.encode_added": _encode_again,
+    "neighbours/quantise.encode_rows": _encode,
     "tree/insertion.insert_rows": _insert,
     "graph/links._measure": _drop,
     "graph/links.drop_leaves": _drop,
-    "neighbours/all_pairs._choose": _pair,
-    "neighbours/all_pairs._meet": _pair,
-    "tree/rebuild._add_loose": _add_to_leaves,
-    "tree/rebuild.hash_rows": _hash,
+    "neighbours/all_pairs._choose_nearest": _pair,
+    "neighbours/all_pairs._compare_blocks": _pair,
+    "tree/rebuild._add_leaves": _add_to_leaves,
+    "tree/structure.hash_rows": _hash,
     "tree/rebuild.total_utility": lambda w: total_utility(w.t),
     "tree/removal.remove_documents": _remove,
     "tree/structure.leaf_rows": lambda w: leaf_rows(w.t),
     "tree/structure.parents_first": lambda w: parents_first(w.t, w.root),
     "tree/structure.rehash": lambda w: rehash(_copied(w.t)),
-    "tree/agglomeration._unite_near": _unite,
-    "tree/agglomeration.parts_first": _put_together,
-    "tree/agglomeration.plant": _put_together,
+    "tree/agglomeration._merge_nearest": _agglomerate,
+    "tree/agglomeration.children_first": _rebuild,
+    "tree/agglomeration.add_concepts": _rebuild,
     "tree/validation._measure_inners": _validate,
     "tree/validation._measure_leaves": _validate,
     "tree/validation.count_reached": _count,
@@ -378,7 +379,7 @@ def world(make: Callable[[np.random.Generator], Floats], X: npt.NDArray[np.float
     content = make(rng)
     content[::3] = rng.normal(size=content[::3].shape)
     tree = _grown(content)
-    return World(tree.arrays, _guides(tree.arrays), np.ascontiguousarray(X))
+    return World(tree.arrays, _graph(tree.arrays), np.ascontiguousarray(X))
 
 
 def main() -> None:

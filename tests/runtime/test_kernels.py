@@ -1,4 +1,4 @@
-"""Kernels without a door from Python must not be called from Python: the interpreter would crash, not complain."""
+"""Python code must not call a subkernel: it has no wrapper for Python, and the interpreter would crash."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import gossamer
+from gossamer.runtime.jit import KERNEL_ROOMS
 
 _SOURCES = sorted([*Path(gossamer.__file__).parent.rglob("*.py"), *Path(__file__).parent.parent.rglob("*.py")])
 _KERNELS = {"kernel", "ordered_kernel", "subkernel", "ordered_subkernel"}
@@ -49,6 +50,17 @@ def test_python_calls_no_subkernel() -> None:
     for path, module in modules.items():
         called = _visible(module, path, homes) & set(_names_in_python(module))
         assert not called, f"{path.name} calls {sorted(called)} from Python: make them kernels"
+
+
+def test_every_kernel_is_in_a_room_whose_sources_are_hashed() -> None:
+    """Else a cached kernel would not be compiled again when that room changes."""
+    package = Path(gossamer.__file__).parent
+    rooms = {
+        path.relative_to(package).parts[0]
+        for path in package.rglob("*.py")
+        if _decorated(ast.parse(path.read_text()), _KERNELS)
+    }
+    assert rooms <= set(KERNEL_ROOMS)
 
 
 def test_the_check_sees_a_call() -> None:

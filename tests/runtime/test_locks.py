@@ -1,32 +1,36 @@
-"""The lock of an index: many readers or one writer, and nobody waits for someone who has gone."""
+"""The read-write lock: nobody waits for a thread that has given up or gone."""
 
 from __future__ import annotations
 
-from threading import Event, Thread, current_thread
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
+from gossamer.errors import StateError, TooSlowError
+from gossamer.runtime.deadline import within
 from gossamer.runtime.locks import ReadWriteLock
 
 
-def test_a_writer_that_gives_up_lets_waiting_readers_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while it waits for a reader: another reader, which waited for the writer to be first, must not wait on."""
+def wait_for_a_waiting_writer(lock: ReadWriteLock) -> None:
+    """Return once a writer waits: until then, new readers get in at once."""
+
+    def gets_in() -> bool:
+        try:
+            with within(0.01), lock.reading():
+                return True
+        except TooSlowError:
+            return False
+
+    with ThreadPoolExecutor(1) as pool:
+        while pool.submit(gets_in).result():
+            pass
+
+
+def test_a_writer_that_gives_up_lets_waiting_readers_in() -> None:
+    """A reader that waited for the writer to go first must not wait on."""
     lock = ReadWriteLock()
-    let_go, give_up, waits = Event(), Event(), Event()
-    held, got_in = Event(), Event()
-    wait = lock._changed.wait
-    writer: Thread
-
-    def waiting(timeout: float | None = None) -> bool:
-        if current_thread() is not writer:
-            waits.set()
-            return wait(timeout)
-        while not give_up.is_set():
-            wait(0.01)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(lock._changed, "wait", waiting)
+    held, let_go = Event(), Event()
 
     def first() -> None:
         with lock.reading():
@@ -34,29 +38,23 @@ def test_a_writer_that_gives_up_lets_waiting_readers_in(monkeypatch: pytest.Monk
             let_go.wait(10)
 
     def write() -> None:
-        try:
-            with lock.writing():
-                pass
-        except KeyboardInterrupt:
-            let_go.set()
+        with within(1.0), pytest.raises(TooSlowError), lock.writing():
+            pass
 
     def second() -> None:
-        with lock.reading():
-            got_in.set()
+        with within(10.0), lock.reading():
+            pass
 
-    writer = Thread(target=write)
-    threads: list[Any] = [Thread(target=first), writer, Thread(target=second, daemon=True)]
-    threads[0].start()
-    assert held.wait(10)
-    threads[1].start()
-    while not lock._waiting_writers:
-        pass
-    threads[2].start()
-    assert waits.wait(10)
-    give_up.set()
-    assert got_in.wait(10)
-    for thread in threads:
-        thread.join(10)
+    with ThreadPoolExecutor(3) as pool:
+        jobs = [pool.submit(first)]
+        assert held.wait(10)
+        jobs.append(pool.submit(write))
+        wait_for_a_waiting_writer(lock)
+        jobs.append(pool.submit(second))
+        jobs[2].result(10)
+        let_go.set()
+        for job in jobs:
+            job.result(10)
 
 
 def test_a_reader_that_left_without_a_word_is_forgotten_when_it_comes_again() -> None:
@@ -77,10 +75,18 @@ def test_a_reader_that_left_without_a_word_is_forgotten_when_it_comes_again() ->
         with lock.writing():
             done.set()
 
-    writer = Thread(target=write)
-    writer.start()
-    while not lock._waiting_writers:
-        pass
-    with lock.reading():  # lets the writer go first, which waited for this very thread
-        assert done.is_set()
-    writer.join(10)
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(write)
+        wait_for_a_waiting_writer(lock)
+        with lock.reading():  # lets the writer go first, which waited for this thread
+            assert done.is_set()
+        job.result(10)
+
+
+def test_a_writer_that_reads_or_writes_again_is_told() -> None:
+    lock = ReadWriteLock()
+    with lock.writing():
+        with pytest.raises(StateError, match="being changed"), lock.reading():
+            pass
+        with pytest.raises(StateError, match="being changed"), lock.writing():
+            pass

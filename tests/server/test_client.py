@@ -16,7 +16,7 @@ import pytest
 import gossamer
 from gossamer import AsyncClient, Client, Index, errors
 from gossamer.client.decoding import decode
-from gossamer.client.failures import error_of
+from gossamer.client.transport import error_of
 from gossamer.results import Document
 from gossamer.server.problems import PREFIX, problem_of, word_of
 from server.running import Running
@@ -114,8 +114,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *answers: httpx.Response) -> tupl
         asked.append(request.url.path)
         return next(waiting)
 
-    client = Client("http://127.0.0.1:1")
-    client._http = httpx.Client(base_url="http://127.0.0.1:1/v1", transport=httpx.MockTransport(answer))
+    client = Client("http://127.0.0.1:1", transport=httpx.MockTransport(answer))
     monkeypatch.setattr("gossamer.client.client.time.sleep", waited.append)
     return client, asked, waited
 
@@ -215,7 +214,7 @@ def test_async_changes(own: Running) -> None:
             assert counts == [3, 3]
             with pytest.raises(errors.InputError, match="line 1"):
                 await client.add_stream([{"text": 7}])
-            await client.refit()
+            await client.rebuild()
             assert (await client.info()).documents == 35
 
     asyncio.run(work())

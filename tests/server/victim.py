@@ -8,6 +8,7 @@ from typing import Any
 
 from bag import encode
 from gossamer import Index
+from gossamer.errors import ClosedError
 from gossamer.server.app import create_app
 from gossamer.server.catalog import Catalog
 from gossamer.server.run import Address, run
@@ -24,7 +25,10 @@ def slowly(texts: list[str]) -> Any:
 def main(path: str) -> None:
     index = Index.open(path, slowly)
     run(create_app(Catalog({"main": index})), Address(port=0), on_ready=lambda url: print(url, flush=True))
-    print("closed" if index._closed else "open", flush=True)
+    try:
+        print("open", len(index), flush=True)
+    except ClosedError:
+        print("closed", flush=True)
 
 
 if __name__ == "__main__":

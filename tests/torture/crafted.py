@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from gossamer import VectorIndex
 from gossamer.errors import GossamerError
-from gossamer.files.bundle import MANIFEST, Bundle, _checksum, write_bundle
+from gossamer.files.bundle import MANIFEST, Bundle, checksum, write_bundle
 from torture.outcome import Outcome
 
 SECONDS = 10.0
@@ -337,7 +337,7 @@ def change_manifest(folder: Path, rng: random.Random) -> str:
         manifest["arrays"][place] = value
     else:
         manifest[place] = value
-    manifest["checksum"] = _checksum(manifest)
+    manifest["checksum"] = checksum(manifest)
     text = json.dumps(manifest)
     if rng.random() < 0.1:
         text = text.replace('"params": {', '"params": {"x": ' + "[" * 100_000 + "]" * 100_000 + ", ", 1)
@@ -398,7 +398,8 @@ def _use(index: VectorIndex) -> None:
     Q = rng.normal(size=(6, index.dim)).astype(np.float32) * 3
     Q[1], Q[2] = 0.0, Q[2] * 1e12
     _search(index, Q)
-    index.add(_clustered(12, index.dim, seed=5), [f"new {at}" for at in range(12)] if _has_words(index) else None)
+    named = index.search(Q[0], k=1).ids.dtype == object
+    index.add(_clustered(12, index.dim, seed=5), [f"new {at}" for at in range(12)] if named else None)
     found = index.search(Q[0], k=4).ids[0].tolist()
     index.remove(found[:2])
     _search(index, Q)
@@ -406,10 +407,6 @@ def _use(index: VectorIndex) -> None:
     index.refine()
     index.check()
     _search(index, Q)
-
-
-def _has_words(index: VectorIndex) -> bool:
-    return index._ids.kind is str
 
 
 def _search(index: VectorIndex, Q: npt.NDArray[np.float32]) -> None:
@@ -424,7 +421,7 @@ def _search(index: VectorIndex, Q: npt.NDArray[np.float32]) -> None:
         index.search(Q, k=2, allowed=ids)
         index.search(Q, k=2, within=index.tree.root)
         index.explain(Q[0], ids[0])
-        index.nearest(Q[0], k=3)
+        index.nearest(index.project(Q[0]), k=3)
         index.path(ids[-1])
     index.tree.stats()
 

@@ -89,7 +89,7 @@ class Victim:
             case "refit":
                 return lambda: index.refit(), known
             case "snapshot":
-                return lambda: index._store.snapshot(index._vectors), known
+                return lambda: index.state.tree.snapshot(), known
             case "grow":  # to where the whitener is fitted
                 fresh = self.fresh(1000)
                 return lambda: index.add(fresh.values(), list(fresh)), known | fresh

@@ -12,7 +12,7 @@ from typing import Any
 from bag import encode, sentence
 from gossamer import Index
 from gossamer.errors import GossamerError
-from gossamer.store.store import Store
+from gossamer.store import Policy
 from torture.children import in_child
 from torture.outcome import Outcome
 
@@ -22,15 +22,13 @@ QUERIES = ("moon river gold", "king of silk", "salt bread milk")
 def make(folder: Path, *, closed: bool, rng: random.Random) -> Path:
     """An index with snapshots, forgotten vectors and a log that goes on after them; as it is closed, or left open."""
     path = folder / f"{'closed' if closed else 'open'}.gsm"
-    due = Store.snapshot_due
-    Store.snapshot_due = lambda self, vectors, *, closing=False: self._pending > 300  # type: ignore[method-assign]
     index = Index.create(path, encode)
+    index.state.store.policy = Policy(snapshot_after=300, snapshot_share=0.0)
     for start in range(0, 1500, 150):
         ids = [f"d{at}" for at in range(start, start + 150)]
         index.add([sentence(rng) for _ in ids], ids, [{"at": at % 7} for at in range(150)])
         index.delete([f"d{start}", f"d{start // 2}"])
     index.add(" ".join([sentence(rng) + "."] * 60), "long")
-    Store.snapshot_due = due  # type: ignore[method-assign]
     if closed:
         index.close()
         return path

@@ -93,7 +93,7 @@ def _usable(index: Index, path: Path) -> tuple[Index, dict[str, str]]:
 
 
 def _abandoned(index: Index, path: Path) -> tuple[Index, dict[str, str]]:
-    index._store.close()
+    index.state.store.close()
     index = Index.open(path, encode)
     return index, {document.id: document.text for document in index.get(index.ids()) if "first" not in document.id}
 

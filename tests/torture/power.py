@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from bag import encode, sentence
 from gossamer import Index
 from gossamer.errors import GossamerError
-from gossamer.store.store import Store
+from gossamer.store import Policy
 from torture.children import in_child
 from torture.faults import library
 from torture.outcome import Outcome
@@ -154,9 +154,9 @@ FIRST: Final = {f"first-{at}": sentence(random.Random(-at)) for at in range(1000
 def write(path: str, journal: str) -> None:
     """The writer, in a process with the library preloaded."""
     shim = ctypes.CDLL(None)
-    Store.snapshot_due = lambda self, vectors, *, closing=False: self._pending > 150  # type: ignore[method-assign]
     known = dict(FIRST)
     with Index.open(path, encode) as index:
+        index.state.store.policy = Policy(snapshot_after=150, snapshot_share=0.0)
         shim.journal_begin(path.encode(), journal.encode())
         for number in range(1, OPERATIONS + 1):
             name, arguments, known = operation(number, known)

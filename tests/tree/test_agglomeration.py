@@ -1,4 +1,4 @@
-"""Uniting from below: a valid tree of the same documents, Ward's where everyone knows everyone, and better groups."""
+"""Agglomeration: Ward's tree where every cluster knows all others, nearly Ward's otherwise, and better groups."""
 
 from __future__ import annotations
 
@@ -16,11 +16,22 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from gossamer import CobwebTree
 from gossamer.errors import ParameterError
-from gossamer.tree import agglomeration as unite
-from gossamer.tree import cobweb
-from gossamer.tree.agglomeration import _added_by_pairs, in_steps, nearest_points, parts_first, united, ward
+from gossamer.neighbours.all_pairs import Nearest
+from gossamer.neighbours.quantise import choose_robust_grid, to_steps
+from gossamer.tree.agglomeration import (
+    NEIGHBOURS,
+    agglomerate,
+    children_first,
+    compared_exactly,
+    dendrogram,
+    merge_costs,
+    nearest_neighbours,
+    ward,
+)
 from gossamer.tree.arrays import Meta
 from gossamer.tree.cuts import best_cut
+from oracles import agglomeration as oracle
+from oracles import content
 
 
 def sorted_by_class(classes: int, each: int, dim: int = 8, seed: int = 0) -> tuple[CobwebTree, list[int]]:
@@ -40,6 +51,12 @@ def agreement(tree: CobwebTree, classes: list[int]) -> float:
 
 
 def silent(share: float) -> None: ...
+
+
+def in_steps(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    points = X.copy()
+    to_steps(points, choose_robust_grid(points))
+    return points
 
 
 def costs_of(pairs: Iterable[Iterable[int]], X: npt.NDArray[Any]) -> list[float]:
@@ -65,31 +82,31 @@ def test_groups_agree_better_with_the_classes() -> None:
     for seed in range(5):
         tree, classes = sorted_by_class(6, 100, seed=seed)
         before = agreement(tree, classes)
-        tree.refine()
+        tree.rebuild()
         gains.append(agreement(tree, classes) - before)
     assert min(gains) > -0.05
     assert np.mean(gains) > 0.05
 
 
-def test_it_grows_and_shrinks_on() -> None:
+def test_documents_can_be_inserted_and_removed_afterwards() -> None:
     tree, _ = sorted_by_class(5, 60)
-    tree.refine()
+    tree.rebuild()
     tree.insert_many(np.random.default_rng(3).normal(size=(200, 8)))
     tree.check()
     tree.remove(range(0, 300, 2))
-    tree.refine(scale=np.linspace(1.0, 2.0, 8))
+    tree.rebuild(scale=np.linspace(1.0, 2.0, 8))
     tree.check()
     assert tree.n_documents == 350
 
 
-def test_what_counts_for_nothing_does_not_count() -> None:
+def test_a_dimension_with_scale_0_does_not_count() -> None:
     """Two classes that differ in the first dimension, and noise in the second that is ten times as large."""
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 2, 400)
     X = np.stack([4.0 * classes, np.zeros(400)], axis=1) + rng.normal(size=(400, 2)) * [0.5, 40.0]
     seen, blind = CobwebTree(2), CobwebTree(2)
-    seen.grow(X, scale=[1.0, 0.0])
-    blind.grow(X)
+    seen.agglomerate(X, scale=[1.0, 0.0])
+    blind.agglomerate(X)
     assert agreement(seen, classes.tolist()) > 0.9
     assert agreement(blind, classes.tolist()) < 0.5
 
@@ -98,9 +115,9 @@ def test_what_counts_for_nothing_does_not_count() -> None:
 def test_a_scale_that_makes_no_sense(scale: Any) -> None:
     tree = CobwebTree(3)
     with pytest.raises(ParameterError, match="3 numbers"):
-        tree.refine(scale=scale)
+        tree.rebuild(scale=scale)
     with pytest.raises(ParameterError, match="3 numbers"):
-        tree.grow(np.zeros((4, 3)), scale=scale)
+        tree.agglomerate(np.zeros((4, 3)), scale=scale)
     assert tree.n_documents == 0
 
 
@@ -108,11 +125,11 @@ def test_a_scale_that_makes_no_sense(scale: Any) -> None:
 def test_small_trees(documents: int) -> None:
     tree = CobwebTree(3)
     tree.insert_many(np.random.default_rng(0).normal(size=(documents, 3)))
-    tree.refine()
+    tree.rebuild()
     tree.check()
     assert tree.n_documents == documents
     other = CobwebTree(3)
-    other.grow(np.random.default_rng(0).normal(size=(documents, 3)))
+    other.agglomerate(np.random.default_rng(0).normal(size=(documents, 3)))
     other.check()
     assert other.n_nodes == tree.n_nodes
 
@@ -120,7 +137,7 @@ def test_small_trees(documents: int) -> None:
 def test_equal_documents() -> None:
     tree = CobwebTree(2)
     tree.insert_many(np.tile([[1.0, 2.0], [1.0, 2.0], [3.0, 1.0]], (40, 1)))
-    tree.refine()
+    tree.rebuild()
     tree.check()
     assert tree.stats().leaves == 2
 
@@ -132,7 +149,7 @@ def test_a_document_far_from_all_others_does_no_harm(far: float, documents: int)
     classes = np.arange(documents) % 10
     X = rng.normal(size=(10, 8))[classes] * 5.0 + rng.normal(size=(documents, 8))
     tree = CobwebTree(8, acuity=5.0)
-    tree.grow(np.concatenate([X, [[far] + 7 * [0.0]]]))
+    tree.agglomerate(np.concatenate([X, [[far] + 7 * [0.0]]]))
     tree.check()
     groups = np.zeros(documents + 1, np.int64)
     for group, node in enumerate(best_cut(tree.arrays, 11)):
@@ -144,8 +161,8 @@ def test_a_document_far_from_all_others_does_no_harm(far: float, documents: int)
 def test_only_the_proportions_of_a_scale_count(size: float) -> None:
     X = np.random.default_rng(0).normal(size=(2000, 5)).astype(np.float32)
     trees = [CobwebTree(5), CobwebTree(5)]
-    trees[0].grow(X, scale=np.array([1.0, 2.0, 4.0, 1.0, 0.0]))
-    trees[1].grow(X, scale=size * np.array([1.0, 2.0, 4.0, 1.0, 0.0]))
+    trees[0].agglomerate(X, scale=np.array([1.0, 2.0, 4.0, 1.0, 0.0]))
+    trees[1].agglomerate(X, scale=size * np.array([1.0, 2.0, 4.0, 1.0, 0.0]))
     first, second = (tree.to_bundle().arrays for tree in trees)
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
@@ -157,9 +174,9 @@ def test_of_one_hash_the_order_of_arrival_does_not_matter_either(values: list[fl
     X = np.unique(rng.choice(values, (1500, 12)), axis=0)
     order = rng.permutation(len(X))
     trees = [CobwebTree(12, acuity=1.0) for _ in range(2)]
-    trees[0].grow(X)
+    trees[0].agglomerate(X)
     trees[1].insert_many(X[order])
-    trees[1].refine()
+    trees[1].rebuild()
     assert len(np.unique(trees[0].arrays.key[: len(X)])) < len(X)
     concepts = [
         {frozenset(names[tree.documents_below(node)].tolist()) for d in range(len(X)) for node in tree.path(d)}
@@ -175,18 +192,18 @@ def test_vectors_of_any_size(size: float) -> None:
     classes = np.repeat(np.arange(4), 50)
     X = rng.normal(size=(4, 6))[classes] * 5.0 + rng.normal(size=(200, 6))
     tree = CobwebTree(6, acuity=5.0 * min(max(size * size, 1e-59), 1e59))
-    tree.grow((size * X).astype(np.float32))
+    tree.agglomerate((size * X).astype(np.float32))
     tree.check()
     assert agreement(tree, classes.tolist()) > 0.95
 
 
-def test_a_level_is_left_out_where_that_clearly_raises_utility() -> None:
+def test_a_level_is_removed_where_that_clearly_raises_utility() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 5))[rng.integers(0, 30, 1500)] * 2.0 + rng.normal(size=(1500, 5))
     tree = CobwebTree(5, acuity=5.0)
-    tree.grow(X)
+    tree.agglomerate(X)
     t = tree.arrays
-    left_in = 0
+    levels = 0
     for node in range(t.meta[Meta.SLOTS]):
         if t.n_children[node] == 0:
             continue
@@ -197,15 +214,15 @@ def test_a_level_is_left_out_where_that_clearly_raises_utility() -> None:
                 within = t.s[node] - t.size[child] * t.h[child] + t.s[child]
                 without = (t.h[node] - within / t.size[node]) / (t.n_children[node] - 1 + t.n_children[child])
                 assert without <= 1.2 * utility * (1 + 1e-9)
-                left_in += 1
+                levels += 1
             child = t.next_sibling[child]
-    assert left_in > 100
+    assert levels > 100
     assert tree.stats().widest > 2
 
 
 def test_room_is_made_for_more_concepts_than_expected() -> None:
     tree = CobwebTree(8, acuity=5.0)
-    tree.grow(np.random.default_rng(0).normal(size=(4000, 8)))
+    tree.agglomerate(np.random.default_rng(0).normal(size=(4000, 8)))
     tree.check()
     assert tree.n_nodes > 1.6 * 4000
 
@@ -213,76 +230,73 @@ def test_room_is_made_for_more_concepts_than_expected() -> None:
 def test_a_flat_tree_has_fewer_levels() -> None:
     X = np.random.default_rng(0).normal(size=(3000, 200))
     deep, flat = (CobwebTree(200, CobwebTree.PAPER_ACUITY) for _ in range(2))
-    deep.grow(X)
-    flat.grow(X, flat=True)
+    deep.agglomerate(X)
+    flat.agglomerate(X, flat=True)
     flat.check()
     assert deep.stats().widest <= 12 < flat.stats().widest <= 32
     assert flat.depth < deep.depth
     assert flat.n_nodes < deep.n_nodes
 
 
-# -- more than can be compared each with each --------------------------------------------------------------
+# -- more leaves than are compared each with each ----------------------------------------------------------
+
+FEW = 1024
 
 
-@pytest.fixture
-def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (unite, cobweb):
-        monkeypatch.setattr(module, "ALL", 1024)
-
-
-def test_of_too_many_those_near_a_pivot_are_compared(few_at_once: None) -> None:
+def test_more_leaves_are_compared_in_groups_around_pivots() -> None:
     tree, classes = sorted_by_class(12, 400)
     before = agreement(tree, classes)
     order = np.random.default_rng(1).permutation(len(classes))
     again = CobwebTree(8, acuity=5.0)
     X = np.array([tree.node(tree.leaf(document)).mean for document in range(len(classes))], np.float32)
-    again.grow(X[order])
-    heard: list[tuple[int, int]] = []
-    tree.refine(progress=lambda done, total: heard.append((done, total)))
+    again.insert_many(X[order])
+    again.rebuild(largest_group=FEW)
+    reported: list[tuple[int, int]] = []
+    tree.rebuild(largest_group=FEW, progress=lambda done, total: reported.append((done, total)))
     tree.check()
     assert agreement(tree, classes) > before + 0.05
     assert tree.n_nodes == again.n_nodes, "the order of arrival does not matter here, either"
-    assert heard[-1] == (4800, 4800)
+    assert reported[-1] == (4800, 4800)
 
 
-def test_groups_of_too_many_are_of_one_size(few_at_once: None) -> None:
-    X = np.random.default_rng(0).normal(size=(1030, 6)).astype(np.float32)
-    in_steps(X)
-    places, apart = nearest_points(X, 8, None, silent)
+def test_groups_are_of_one_size() -> None:
+    X = in_steps(np.random.default_rng(0).normal(size=(1030, 6)).astype(np.float32))
+    places, distances = nearest_neighbours(X, 8, silent, largest_group=FEW)
     assert (places >= 0).all()
     assert (places != np.arange(1030)[:, None]).all()
     exact = np.square(np.rint(X)[:, None] - np.rint(X)).sum(axis=2)
-    assert np.allclose(apart, np.take_along_axis(exact, places.astype(np.int64), axis=1))
+    assert np.allclose(distances, np.take_along_axis(exact, places.astype(np.int64), axis=1))
     np.fill_diagonal(exact, np.inf)
-    nearest = exact.min(axis=1) == apart[:, 0]
+    nearest = exact.min(axis=1) == distances[:, 0]
     assert nearest.mean() > 0.6
 
 
-def test_a_second_pass_looks_in_the_tree_of_the_first(few_at_once: None) -> None:
+def test_a_second_pass_groups_leaves_by_the_tree_of_the_first() -> None:
     once, _ = sorted_by_class(12, 400)
     twice, _ = sorted_by_class(12, 400)
-    heard: list[int] = []
-    once.refine()
-    done = twice.refine(2, progress=lambda steps, _: heard.append(steps))
+    reported: list[int] = []
+    once.rebuild(largest_group=FEW)
+    done = twice.rebuild(2, largest_group=FEW, progress=lambda steps, _: reported.append(steps))
     twice.check()
     assert done.passes == 2
-    assert heard == sorted(heard)
-    assert heard[-1] == 4800
+    assert reported == sorted(reported)
+    assert reported[-1] == 4800
     assert twice.to_bundle().arrays["parent"].tolist() != once.to_bundle().arrays["parent"].tolist()
 
 
 # -- neighbours that are kept --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["grow", "refine"])
-def test_neighbours_are_kept_if_asked_for(how: str) -> None:
+@pytest.mark.parametrize("how", ["agglomerate", "rebuild"])
+@pytest.mark.parametrize("keep", [3, 20])
+def test_neighbours_are_kept_if_asked_for(how: str, keep: int) -> None:
     X = np.random.default_rng(0).integers(-127, 128, (700, 12)).astype(np.float32)
     tree = CobwebTree(12)
-    if how == "grow":
-        tree.grow(X, keep=20)
+    if how == "agglomerate":
+        tree.agglomerate(X, keep=keep)
     else:
         tree.insert_many(X)
-        tree.refine(keep=20)
+        tree.rebuild(keep=keep)
     kept = tree.take_neighbours()
     assert kept is not None
     assert tree.take_neighbours() is None, "once"
@@ -290,79 +304,119 @@ def test_neighbours_are_kept_if_asked_for(how: str) -> None:
     np.fill_diagonal(exact, np.inf)
     document = tree.arrays.first_document[kept.leaves]
     assert sorted(document.tolist()) == list(range(700))
-    assert np.allclose(kept.apart, np.sort(exact, axis=1)[document, :20], rtol=0.05)
-    assert np.allclose(exact[document[:, None], document[kept.places]], kept.apart, rtol=0.05)
+    places, distances = kept.places[:, :keep], kept.distances[:, :keep]
+    assert np.allclose(distances, np.sort(exact, axis=1)[document, :keep], rtol=0.05)
+    assert np.allclose(exact[document[:, None], document[places]], distances, rtol=0.05)
 
 
 def test_neighbours_of_another_tree_are_not_given() -> None:
     tree = CobwebTree(4)
-    tree.grow(np.random.default_rng(0).normal(size=(50, 4)), keep=3)
+    tree.agglomerate(np.random.default_rng(0).normal(size=(50, 4)), keep=3)
     tree.insert([1.0, 2.0, 3.0, 4.0])
     assert tree.take_neighbours() is None
-    tree.refine()
-    assert tree.take_neighbours() is None, "nobody asked"
+    tree.rebuild()
+    assert tree.take_neighbours() is None, "none were to be kept"
 
 
-# -- unions ------------------------------------------------------------------------------------------------
+# -- merges ------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(2, 60), st.integers(1, 5), st.integers(0, 1000))
-def test_who_knows_everyone_unites_as_ward_does(points: int, dim: int, seed: int) -> None:
+def test_with_all_neighbours_known_the_tree_is_wards(points: int, dim: int, seed: int) -> None:
     X = np.random.default_rng(seed).normal(size=(points, dim)).astype(np.float32)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unite, "NEIGHBOURS", 60)
-        scaled = X.copy()
-        in_steps(scaled)
-        found = nearest_points(scaled, 60, None, silent)
-        made = united(X.copy(), np.ones(points, np.int64), found)
-    assert sorted(made.ravel().tolist()) == list(range(2 * points - 2))
-    assert np.sort(costs_of(made.tolist(), X)) == pytest.approx(wards_costs(X), rel=1e-4)
+    found = nearest_neighbours(in_steps(X), 60, silent)
+    merges = agglomerate(X.copy(), np.ones(points, np.int64), found, neighbours=60)
+    assert sorted(merges.ravel().tolist()) == list(range(2 * points - 2))
+    assert np.sort(costs_of(merges.tolist(), X)) == pytest.approx(wards_costs(X), rel=1e-4)
 
 
-def test_who_knows_a_few_unites_nearly_as_ward_does() -> None:
+@settings(max_examples=40, deadline=None)
+@given(st.integers(4, 90), st.integers(1, 6), st.integers(1, NEIGHBOURS), st.integers(0, 1000))
+def test_merges_among_known_neighbours_equal_the_oracles(points: int, dim: int, width: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(points, dim)).astype(np.float32)
+    sizes = rng.integers(1, 5, points)
+    near = np.array(
+        [rng.choice(np.delete(np.arange(points), at), width, replace=points <= width) for at in range(points)]
+    )
+    nearest = Nearest(near.astype(np.int32), np.zeros(near.shape, np.float32))
+    merges = agglomerate(X.copy(), sizes, nearest, neighbours=width)
+    until = max(compared_exactly(points), points // 3)
+    expected = oracle.ward_among_neighbours(X, sizes, nearest.places, until)
+    assert oracle.unions(merges.tolist(), points)[: len(expected)] == oracle.unions(expected, points)
+
+
+def test_with_few_neighbours_known_the_tree_is_nearly_wards() -> None:
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(40, 12))[rng.integers(0, 40, 2500)] * 2.0 + rng.normal(size=(2500, 12))).astype(np.float32)
-    made = united(X.copy(), np.ones(len(X), np.int64), None)
-    assert sorted(made.ravel().tolist()) == list(range(2 * len(X) - 2))
-    ours, theirs = np.sort(costs_of(made.tolist(), X)), wards_costs(X)
-    assert ours.sum() == pytest.approx(theirs.sum()), "whatever is united, all are in the end"
+    merges = agglomerate(X.copy(), np.ones(len(X), np.int64))
+    assert sorted(merges.ravel().tolist()) == list(range(2 * len(X) - 2))
+    ours, theirs = np.sort(costs_of(merges.tolist(), X)), wards_costs(X)
+    assert ours.sum() == pytest.approx(theirs.sum()), "the costs of any tree add up to the same"
     assert ours[:-250].sum() == pytest.approx(theirs[:-250].sum(), rel=0.02)
     assert ours[:-20].sum() == pytest.approx(theirs[:-20].sum(), rel=0.02)
 
 
-def test_tight_clusters_that_know_nobody_else_are_united_all_the_same() -> None:
+def test_tight_clusters_that_know_no_others_are_merged_all_the_same() -> None:
     rng = np.random.default_rng(0)
     X = (100.0 * rng.normal(size=(400, 6))[np.repeat(np.arange(400), 20)] + rng.normal(size=(8000, 6))).astype(
         np.float32
     )
-    made = united(X.copy(), np.ones(8000, np.int64), None)
-    assert sorted(made.ravel().tolist()) == list(range(2 * 8000 - 2))
-    sizes = [1] * 8000
-    for left, right in made.tolist():
-        sizes.append(sizes[left] + sizes[right])
+    merges = agglomerate(X.copy(), np.ones(8000, np.int64))
+    assert sorted(merges.ravel().tolist()) == list(range(2 * 8000 - 2))
+    sizes = [len(union) for union in oracle.unions(merges.tolist(), 8000)]
     assert sizes.count(20) >= 400, "each cluster first"
 
 
-def test_parts_come_before_their_union() -> None:
-    made = np.array([[0, 1], [3, 2], [5, 6], [4, 7]], np.int32)
-    assert parts_first(made).tolist() in ([0, 1, 2, 3], [1, 0, 2, 3])
-    assert parts_first(np.zeros((0, 2), np.int32)).tolist() == []
+# -- concepts ----------------------------------------------------------------------------------------------
+
+
+def test_children_come_before_their_union() -> None:
+    merges = np.array([[0, 1], [3, 2], [5, 6], [4, 7]], np.int32)
+    assert children_first(merges).tolist() in ([0, 1, 2, 3], [1, 0, 2, 3])
+    assert children_first(np.zeros((0, 2), np.int32)).tolist() == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 60), st.integers(1, 4), st.sampled_from([0.05, 1.0, 20.0]), st.booleans(), st.integers(0, 1000))
+def test_concepts_are_those_of_the_oracle(points: int, dim: int, acuity: float, flat: bool, seed: int) -> None:
+    """The same leaves in the same order, merged, and the same levels removed."""
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(4, dim))[rng.integers(0, 4, points)] * 3 + rng.normal(size=(points, dim))).astype(np.float32)
+    order = content.content_order(X)
+    steps = in_steps(X[order])
+    merges = agglomerate(steps.copy(), np.ones(points, np.int64), nearest_neighbours(steps, 0, silent))
+    plan = dendrogram(np.arange(points, dtype=np.int32), merges, flat=flat)
+    expected = oracle.concepts(X[order], merges.tolist(), acuity, plan.flattening)
+    tree = CobwebTree(dim, acuity)
+    tree.agglomerate(X, flat=flat)
+    concepts = {tree.node(node).documents for document in range(points) for node in tree.path(document)[:-1]}
+    assert set(map(frozenset, concepts)) == {frozenset(order[place] for place in concept) for concept in expected}
 
 
 # -- Ward's rule ---------------------------------------------------------------------------------------------
 
 
 @given(st.integers(2, 30), st.integers(0, 1000))
-def test_ward_is_wards(points: int, seed: int) -> None:
-    """The same unions, and so the same costs, as scipy's where all weights are one."""
+def test_ward_equals_scipy(points: int, seed: int) -> None:
+    """The same costs where all weights are one."""
     X = np.random.default_rng(seed).normal(size=(points, 3))
     assert np.sort(costs_of(ward(np.ones(points), X), X)) == pytest.approx(wards_costs(X))
 
 
+@given(st.integers(1, 25), st.integers(0, 1000))
+def test_ward_equals_the_oracle(points: int, seed: int) -> None:
+    """The same unions with any weights; they come in another order."""
+    rng = np.random.default_rng(seed)
+    X, sizes = rng.normal(size=(points, 3)), rng.integers(1, 6, points).astype(float)
+    ours, theirs = ward(sizes, X), oracle.ward(X, sizes)
+    assert set(oracle.unions(ours, points)) == set(oracle.unions(theirs, points))
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_ward_of_near_copies_far_from_zero_ends(seed: int) -> None:
-    """Where rounding decides who is nearest, a chain must not go round in circles."""
+    """Where rounding decides which is nearest, a chain must not go round in circles."""
     rng = np.random.default_rng(seed)
     n, dim = int(rng.integers(2, 80)), int(rng.integers(1, 100))
     pairs = ward(
@@ -377,9 +431,9 @@ def test_wards_tree_does_not_depend_on_the_threads_of_blas(points: int, dim: int
     rng = np.random.default_rng(0)
     sizes, means = rng.integers(1, 99, points).astype(float), rng.normal(size=(points, dim))
     with threadpool_limits(1):
-        alone = _added_by_pairs(sizes, means)
+        alone = merge_costs(sizes, means)
     with threadpool_limits(2):
-        assert np.array_equal(alone, _added_by_pairs(sizes, means))
+        assert np.array_equal(alone, merge_costs(sizes, means))
 
 
 def test_a_weight_is_so_many_points() -> None:

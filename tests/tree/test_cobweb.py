@@ -23,8 +23,8 @@ from gossamer.errors import (
     ParameterError,
     UnknownIdError,
 )
-from gossamer.files.bundle import MANIFEST, _checksum
-from gossamer.tree.structure import one_beside_each
+from gossamer.files.bundle import MANIFEST, checksum
+from gossamer.tree.structure import sibling_leaves
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tree-v1"
 
@@ -229,7 +229,7 @@ def test_a_newer_format_is_refused_with_the_cure(tmp_path: Path) -> None:
     CobwebTree(3).save(tmp_path)
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     manifest["version"] = 99
-    manifest["checksum"] = _checksum(manifest)
+    manifest["checksum"] = checksum(manifest)
     (tmp_path / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(FormatVersionError, match=r"version 99.*upgrade"):
         CobwebTree.load(tmp_path)
@@ -265,12 +265,12 @@ def test_format_version_1_stays_readable() -> None:
 
 
 @given(st.integers(1, 80), st.integers(0, 1000))
-def test_one_beside_each_hangs_under_the_same_parent(n: int, seed: int) -> None:
+def test_sibling_leaves_are_below_the_same_parent(n: int, seed: int) -> None:
     tree = CobwebTree(3)
     tree.insert_many(np.random.default_rng(seed).normal(size=(n, 3)))
     t = tree.arrays
     leaves = np.unique(t.leaf[:n])
-    for leaf, other in zip(leaves.tolist(), one_beside_each(t, leaves).tolist(), strict=True):
+    for leaf, other in zip(leaves.tolist(), sibling_leaves(t, leaves).tolist(), strict=True):
         assert t.n_children[other] == 0
         assert (leaf == other) == (n == 1)
         assert n == 1 or tree.node(leaf).parent in tree.path(int(t.first_document[other]))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +9,8 @@ from hypothesis import strategies as st
 
 from gossamer.errors import ParameterError
 from gossamer.tree.cobweb import CobwebTree
-from gossamer.tree.cuts import Outline, best_cut, nested_cuts
+from gossamer.tree.cuts import CostTree, best_cut, nested_cuts
+from oracles.cuts import Branch, branch, cost, every_cut, lowest_cost
 
 Shape = tuple[list[int], list[float]]
 
@@ -30,63 +28,49 @@ def shapes(draw: st.DrawFn) -> Shape:
     return counts, draw(st.lists(whole | st.floats(0, 100), min_size=len(counts), max_size=len(counts)))
 
 
-def outline(shape: Shape) -> Outline:
+def cost_tree(shape: Shape) -> CostTree:
     counts, costs = shape
-    return Outline.by_counts(np.arange(len(counts), dtype=np.int32), np.array(counts, np.int64), np.array(costs))
+    return CostTree.by_counts(np.arange(len(counts), dtype=np.int32), np.array(counts, np.int64), np.array(costs))
 
 
-def every_cut(tree: Outline, place: int = 0) -> Iterator[frozenset[int]]:
-    yield frozenset([place])
-    if tree.n_children[place]:
-        for parts in product(*(list(every_cut(tree, child)) for child in tree.children(place))):
-            yield frozenset().union(*parts)
-
-
-def cost(tree: Outline, cut: list[int] | frozenset[int]) -> float:
-    return float(sum(tree.cost[place] for place in cut))
-
-
-def leaves_below(tree: Outline, place: int) -> set[int]:
-    if not tree.n_children[place]:
-        return {place}
-    return set().union(*(leaves_below(tree, child) for child in tree.children(place)))
+def groups(tree: Branch, cut: list[int]) -> list[Branch]:
+    """The groups of a cut that was found, checked to be one."""
+    named = {frozenset(group.name for group in every): every for every in every_cut(tree)}
+    assert frozenset(cut) in named
+    return named[frozenset(cut)]
 
 
 @given(shapes(), st.integers(1, 20))
 def test_no_cut_costs_less(shape: Shape, n: int) -> None:
-    tree = outline(shape)
-    found = tree.cut(n)
-    assert frozenset(found) in set(every_cut(tree))
+    tree = branch(*shape)
+    found = groups(tree, cost_tree(shape).cut(n))
     assert len(found) <= n
-    least = min(cost(tree, cut) for cut in every_cut(tree) if len(cut) <= n)
-    assert cost(tree, found) == pytest.approx(least, abs=1e-9)
+    assert cost(found) == pytest.approx(lowest_cost(tree, n), abs=1e-9)
 
 
 @given(shapes(), st.integers(1, 6), st.integers(1, 8))
 def test_a_finer_cut_is_the_best_within_the_coarser(shape: Shape, n: int, more: int) -> None:
-    tree, free = outline(shape), outline(shape)
-    coarse = tree.cut(n)
-    tree.keep_apart(coarse)
-    fine = tree.cut(n + more)
-    below = [leaves_below(free, place) for place in coarse]
-    assert all(any(leaves_below(free, place) <= group for group in below) for place in fine)
-    within = [
-        cut for cut in every_cut(free)
-        if len(cut) <= n + more and all(any(leaves_below(free, p) <= group for group in below) for p in cut)
-    ]  # fmt: skip
-    assert cost(free, fine) == pytest.approx(min(cost(free, cut) for cut in within), abs=1e-9)
+    tree, costs = branch(*shape), cost_tree(shape)
+    coarse = costs.cut(n)
+    costs.refine_only(coarse)
+    fine = groups(tree, costs.cut(n + more))
+    assert cost(fine) == pytest.approx(lowest_cost(tree, n + more, within=groups(tree, coarse)), abs=1e-9)
+    within = [group.leaves() for group in groups(tree, coarse)]
+    assert all(any(group.leaves() <= whole for whole in within) for group in fine)
 
 
 @given(shapes(), st.integers(1, 12))
 def test_the_number_of_groups_is_the_nearest_there_is(shape: Shape, n: int) -> None:
-    """With costs as a tree has them: taking a concept apart always saves something."""
-    tree = outline(shape)
-    tree.cost[:] = [float(len(leaves_below(tree, place)) ** 2 - 1) for place in range(len(tree.nodes))]
-    found = tree.nearest_cut(n)
-    counts = {len(cut) for cut in every_cut(tree)}
-    nearest = min(counts, key=lambda count: (abs(count - n), count))
+    """With costs as a tree has them: opening a concept always saves something."""
+    counts, _ = shape
+    tree = branch(counts, [0.0] * len(counts))
+    nodes = {group.name: group for cut in every_cut(tree) for group in cut}
+    costs = [float(len(nodes[name].leaves()) ** 2 - 1) for name in range(len(counts))]
+    tree = branch(counts, costs)
+    found = groups(tree, cost_tree((counts, costs)).nearest_cut(n))
+    nearest = min({len(cut) for cut in every_cut(tree)}, key=lambda count: (abs(count - n), count))
     assert len(found) == nearest
-    assert cost(tree, found) == min(cost(tree, cut) for cut in every_cut(tree) if len(cut) == nearest)
+    assert cost(found) == min(cost(cut) for cut in every_cut(tree) if len(cut) == nearest)
 
 
 def clustered(groups: int, each: int, seed: int = 0) -> CobwebTree:
@@ -115,7 +99,7 @@ def test_a_cut_finds_the_clusters_whatever_their_depth() -> None:
     tree = CobwebTree(dim=2, acuity=1.0)
     order = rng.permutation(200)
     tree.insert_many(rows[order])
-    tree.refine()
+    tree.rebuild()
     groups = [set((order[tree.documents_below(node)] // 50).tolist()) for node in best_cut(tree.arrays, 4)]
     assert sorted(map(sorted, groups)) == [[0], [1], [2], [3]]
 
@@ -151,10 +135,10 @@ def test_wrong_numbers_of_groups() -> None:
 
 
 def test_ties_everywhere() -> None:
-    """Brothers all alike: hardly any cut is ruled out by a price, and dynamic programming has all the work."""
+    """Siblings all alike: a price rules out hardly any cut, and dynamic programming has all the work."""
     levels = 10
     sizes = np.concatenate([np.full(2**level, 2.0 ** (levels - 1 - level)) for level in range(levels)])
-    tree = outline((np.where(sizes > 1, 2, 0).tolist(), (sizes * np.log2(sizes)).tolist()))
+    tree = cost_tree((np.where(sizes > 1, 2, 0).tolist(), (sizes * np.log2(sizes)).tolist()))
     cut = tree.cut(100)
     assert len(cut) == 100
-    assert cost(tree, cut) == 64 * 8 * 3 - 36 * 8  # 64 groups of eight, 36 of which are taken apart
+    assert tree.cost[cut].sum() == 64 * 8 * 3 - 36 * 8  # 64 groups of eight, 36 of which are opened

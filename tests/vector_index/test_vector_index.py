@@ -28,7 +28,7 @@ from gossamer.errors import (
     UnknownIdError,
 )
 from gossamer.tree.rebuild import total_utility
-from gossamer.vector_index.vector_index import auto_acuity
+from gossamer.vector_index.state import auto_acuity
 from oracles import ranking
 
 Matrix = npt.NDArray[np.float32]
@@ -211,18 +211,20 @@ def test_the_nearest_are_what_a_search_finds_with_their_cosines(n: int) -> None:
     some, top = ids[::3], index.tree.root
     child = index.tree.node(top).child_nodes[0].id
     for restricted in ({}, {"allowed": some}, {"within": child}, {"recall": 1.0}):
-        found = index.nearest(E[0], 20, **restricted)
+        x = index.project(E[0])
+        found = index.nearest(x, 20, **restricted)
         same = index.search(E[0], 20, **restricted)
         assert sorted(found.ids[0].tolist(), key=str) == sorted(same.ids[0].tolist(), key=str)
         assert found.visited.tolist() == same.visited.tolist()
         real = [id for id in found.ids[0].tolist() if id != -1]
-        np.testing.assert_allclose(found.scores[0, : len(real)], index.similarity(E[0], real), atol=1e-12)
+        np.testing.assert_allclose(found.scores[0, : len(real)], index.similarity(x, real), atol=1e-12)
         assert np.isnan(found.scores[0, len(real) :]).all()
     assert index.paths(some) == [index.path(id) for id in some]
     assert index.path("d0") == index.tree.path(0)
-    assert VectorIndex(dim=2).nearest([1, 0], 2).ids.tolist() == [[-1, -1]]
-    with pytest.raises(DimensionError, match="nearest takes one query, got 2"):
-        index.nearest(E[:2])
+    empty = VectorIndex(dim=2)
+    assert empty.nearest(empty.project([1, 0]), 2).ids.tolist() == [[-1, -1]]
+    with pytest.raises(DimensionError, match="project takes one query, got 2"):
+        index.project(E[:2])
     with pytest.raises(UnknownIdError, match="'lost'"):
         index.paths(["d0", "lost"])
 

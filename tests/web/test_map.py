@@ -167,21 +167,18 @@ BIG = """async () => {
     const painter = new Painter(document.querySelector("#canvas"));
     const camera = new Camera();
     const marks = { heat: new Map(), hits: [], trace: [], hover: null, cursor: null };
-    const times = [], drawn = [];
+    const drawn = [];
     let node = tree.root;
     for (let level = 0; level < deep; level++) {
         camera.fly(Camera.on(node), 0, 100);
         for (let time = 0; time <= 100; time += 10) {
             camera.step(time);
-            const start = performance.now();
             painter.draw(tree, camera.now, marks);
-            times.push(performance.now() - start);
             drawn.push(painter.drawn);
         }
         node = node.children?.[9 + level];
     }
-    times.sort((one, other) => one - other);
-    return { nodes: tree.size, median: times[times.length >> 1], most: Math.max(...drawn), height: painter.height,
+    return { nodes: tree.size, most: Math.max(...drawn), height: painter.height,
              columns: painter.width / painter.column };
 }"""
 
@@ -192,4 +189,3 @@ def test_a_large_tree_costs_no_more_than_what_is_seen(page: Page, service: Runni
     assert seen["nodes"] > 100_000
     # A box is at least 0.8 pixels high, so a column holds no more than its height allows.
     assert seen["most"] <= (seen["columns"] + 2) * seen["height"] / 0.8
-    assert seen["median"] < 33

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gossamer.array_types import Floats
 from gossamer_lab.bench.data import Data, prepare
+from gossamer_lab.engine import Floats
 
 
 def made_up(rows: int, seed: int = 0, dim: int = 16) -> Floats:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +9,12 @@ import pytest
 
 from bench.conftest import made_up
 from gossamer.errors import DiskError, InputError
-from gossamer_lab.bench.data import folder_of_sets, load_duplicates, load_file, load_set, prepare, spread_evenly
+from gossamer_lab.bench.data import embeddings_folder, load_set, prepare, spread_evenly
 
 
 def write_set(folder: Path) -> None:
     np.save(folder / "qqp-minilm-corpus.npy", made_up(300).astype(np.float16))
     np.save(folder / "qqp-minilm-queries.npy", made_up(60, seed=1).astype(np.float16))
-    with gzip.open(folder / "qqp-setup.json.gz", "wt") as setup:
-        json.dump({"targets": list(range(60))}, setup)
 
 
 def test_the_folder_is_the_one_given_then_the_variable_then_beside(
@@ -28,15 +24,15 @@ def test_the_folder_is_the_one_given_then_the_variable_then_beside(
     inner.mkdir()
     monkeypatch.chdir(inner)
     monkeypatch.delenv("GOSSAMER_DATA", raising=False)
-    with pytest.raises(DiskError, match=r"no folder of vectors at \.\./shared/embeddings: name one with --data"):
-        folder_of_sets(None)
+    with pytest.raises(DiskError, match=r"no folder of vectors: no data folder at \.\./shared. Name one with --data"):
+        embeddings_folder(None)
     (tmp_path / "shared" / "embeddings").mkdir(parents=True)
-    assert folder_of_sets(None) == Path("../shared/embeddings")
+    assert embeddings_folder(None) == Path("../shared/embeddings")
     monkeypatch.setenv("GOSSAMER_DATA", str(inner))
-    assert folder_of_sets(None) == inner
-    assert folder_of_sets(tmp_path) == tmp_path
+    assert embeddings_folder(None) == inner
+    assert embeddings_folder(tmp_path / "shared" / "embeddings") == tmp_path / "shared" / "embeddings"
     with pytest.raises(DiskError, match="nowhere"):
-        folder_of_sets(tmp_path / "nowhere")
+        embeddings_folder(tmp_path / "nowhere")
 
 
 def test_a_set_is_read_as_float32(tmp_path: Path) -> None:
@@ -50,32 +46,10 @@ def test_a_set_is_read_as_float32(tmp_path: Path) -> None:
         load_set(tmp_path, "trec")
 
 
-def test_duplicates_are_the_first_queries(tmp_path: Path) -> None:
-    write_set(tmp_path)
-    data, targets = load_duplicates(tmp_path, 200)
-    assert (len(data.X), len(data.Q), targets.tolist()) == (200, 20, list(range(20)))
-    (tmp_path / "qqp-setup.json.gz").unlink()
-    with pytest.raises(DiskError, match="duplicates of QQP"):
-        load_duplicates(tmp_path, 200)
-
-
-@pytest.mark.parametrize("content", [b"", b"no numpy here", b"\x93NUMPY"])
-def test_what_is_no_array_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "bad.npy").write_bytes(content)
-    with pytest.raises(DiskError, match=r"bad\.npy cannot be read"):
-        load_file(tmp_path / "bad.npy")
-
-
-def test_what_is_no_matrix_is_refused(tmp_path: Path) -> None:
-    np.save(tmp_path / "line.npy", np.zeros(5))
-    with pytest.raises(InputError, match=r"shape \(5,\)"):
-        load_file(tmp_path / "line.npy")
-
-
 def test_everybody_sees_the_default_whitening() -> None:
     data = prepare("some", made_up(400), made_up(50, seed=1), rows=300, queries=10)
     assert (len(data.raw), len(data.Q)) == (300, 10)
-    np.testing.assert_allclose(data.whitener.transform(data.raw), data.X, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(data.whitener.project(data.raw), data.X, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(data.raw_queries, made_up(50, seed=1)[::5])
     assert data.description.startswith("some: 300 documents, 10 queries, 16 dimensions")
     with pytest.raises(InputError, match="documents have 16 dimensions and queries 3"):

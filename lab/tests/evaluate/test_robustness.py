@@ -1,11 +1,11 @@
-"""Ways in which embeddings get worse."""
+"""Embeddings that get worse."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from gossamer.whitening.whitener import Whitener
+from gossamer import Whitener
 from gossamer_lab.evaluate.robustness import WORSE, cut_to, int8, noise, offset, rogue
 
 RNG = np.random.default_rng(0)

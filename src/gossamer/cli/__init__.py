@@ -1,9 +1,11 @@
-"""The command line: one command a file.
+"""The command line. Each command is a function of the same name; `app` lists them all.
 
-app         the commands put together              command     what all of them share: --debug, errors, Ctrl-C
-options     options that several commands take     screen      standard output for answers, standard error for news
-opening     indices and model files                wording     paths and passages as people read them
-ingest      files into an index, once              stdlib      the demo's documents
+app           the list of commands                   command       what all commands share: --debug, errors, Ctrl-C
+options       options that several commands take     screen        standard output and standard error
+opening       opening an index and its encoder       formatting    passages, paths and counts as a terminal shows them
+index         `gossamer index`                       ingest        how it adds records, batch by batch
+maintenance   info, delete, rebuild, backup, repair  extensions    commands of other packages
+demo          `gossamer demo`                        stdlib        its documents
 """
 
 from __future__ import annotations

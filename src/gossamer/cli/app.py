@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import gossamer
-from gossamer.cli import backup, delete, demo, explain, index, info, keys, models, refine, repair, search, serve, tree
+from gossamer.cli import demo, eval, explain, index, keys, maintenance, models, search, serve, tree
 from gossamer.cli.command import examples
 from gossamer.cli.extensions import add_extensions
 
@@ -41,12 +41,14 @@ app.command(epilog=index.EXAMPLES)(index.index)
 app.command(epilog=search.EXAMPLES)(search.search)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
 app.command(epilog=tree.EXAMPLES)(tree.tree)
-app.command(epilog=info.EXAMPLES)(info.info)
-app.command(epilog=delete.EXAMPLES)(delete.delete)
-app.command(epilog=refine.EXAMPLES)(refine.refine)
-app.command(epilog=backup.EXAMPLES)(backup.backup)
-app.command(epilog=repair.EXAMPLES)(repair.repair)
+app.command(epilog=maintenance.INFO_EXAMPLES)(maintenance.info)
+app.command(epilog=maintenance.DELETE_EXAMPLES)(maintenance.delete)
+app.command(epilog=maintenance.REBUILD_EXAMPLES)(maintenance.rebuild)
+app.command("refine", hidden=True, epilog=maintenance.REBUILD_EXAMPLES)(maintenance.rebuild)  # its former name
+app.command(epilog=maintenance.BACKUP_EXAMPLES)(maintenance.backup)
+app.command(epilog=maintenance.REPAIR_EXAMPLES)(maintenance.repair)
 app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.add_typer(keys.app, name="keys")
 app.add_typer(models.app, name="models")
+app.add_typer(eval.app, name="eval")
 add_extensions(app)

@@ -1,6 +1,6 @@
-"""What every command shares: ``--debug``, errors as one sentence, Ctrl-C, and where log lines go.
+"""What every command shares: ``--debug``, errors as one line, Ctrl-C, and log lines on standard error.
 
-Exit codes: 0 done; 1 the user can do something about it, said in a sentence; 2 a wrong call (Typer's);
+Exit codes: 0 success; 1 an error of `gossamer.errors`, whose message names the cure; 2 wrong arguments (Typer's);
 130 Ctrl-C.
 """
 
@@ -10,7 +10,6 @@ import errno
 import inspect
 import logging
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from gossamer.errors import GossamerError, UntrustedEncoderError
+from gossamer.errors import GossamerError
 
 INTERRUPTED = 130
 
@@ -27,23 +26,9 @@ _Command = TypeVar("_Command", bound=Callable[..., None])
 
 _Debug = Annotated[bool, typer.Option("--debug", envvar="GOSSAMER_DEBUG", help="Show where an error comes from.")]
 
-_AS_TYPED = {
-    "on_error='skip'": "--on-error skip",
-    "follow_links=True": "--follow-links",
-    "Choose another text_field": "Choose another --text-field",
-    "Choose a text_field": "Choose a --text-field",
-    "Choose another id_field": "Choose another --id-field",
-    'use encoder="lsa"': "use --encoder lsa",
-    'Example: encoder="minilm"': "Example: --encoder minilm",
-    "make one with Index.create": "make one with gossamer index",
-    ', or open it for reading with mode="r"': "",
-    ': to look without writing, open the index with mode="r"': "",
-}
-"""Messages speak Python; here are the same words as they are typed in a shell."""
-
 
 def command(function: _Command) -> _Command:
-    """A function as a command: it gets ``--debug``, and ends with a sentence and an exit code."""
+    """Make a function a command: add ``--debug``, turn errors into a message and an exit code."""
 
     @wraps(function)
     def run(*args: Any, debug: bool, **options: Any) -> None:
@@ -59,33 +44,14 @@ def command(function: _Command) -> _Command:
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help."""
+    """Example calls, for the end of a command's help."""
     return "\n\n".join(["Examples:", *(f"$ {line}" for line in lines)])
 
 
-def sentence(error: BaseException) -> str:
-    """What an error says, in the words of the command line."""
-    text = str(error) or type(error).__name__
-    if isinstance(error, UntrustedEncoderError):
-        text = text.replace(f"Index.open(path, encoder={error.encoder!r})", f"--encoder {_quoted(error.encoder)}")
-    return _as_typed(text)
-
-
-def _quoted(name: str) -> str:
-    """A name as it is typed in a shell; one that a terminal would take for a command is shown as Python would."""
-    return shlex.quote(name) if name.isprintable() else repr(name)
-
-
-def _as_typed(text: str) -> str:
-    for python, shell in _AS_TYPED.items():
-        text = text.replace(python, shell)
-    return text
-
-
 def complain(error: BaseException) -> None:
-    """Say it on standard error."""
+    """Print the message of an error on standard error."""
     typer.secho("error: ", fg="red", bold=True, nl=False, err=True)
-    typer.echo(sentence(error), err=True)
+    typer.echo(str(error) or type(error).__name__, err=True)
 
 
 @contextmanager
@@ -96,7 +62,7 @@ def _ending(debug: bool) -> Iterator[None]:
         typer.echo("stopped", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
-        if error.errno == errno.EPIPE:  # the reader of our output, `head` say, has seen enough
+        if error.errno == errno.EPIPE:  # the reader of our output, `head` for example, has ended
             _drop_output()
             raise typer.Exit(0) from None
         _fail(error, debug)
@@ -112,15 +78,15 @@ def _fail(error: Exception, debug: bool) -> None:
 
 
 def _drop_output() -> None:
-    """Python flushes standard output once more at its end, and must not meet the closed pipe again."""
+    """Redirect standard output to nowhere: Python flushes it once more when it ends, and the pipe is closed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _ToStderr(logging.Handler):
-    """Lines for people, on whatever standard error is now: progress bars put their own in its place."""
+    """Print log lines on the current `sys.stderr`, which a progress bar may have replaced."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"{record.levelname.lower()}: {_as_typed(record.getMessage())}", file=sys.stderr)
+        print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`gossamer demo`: the main job on documents that every machine has."""
+"""`gossamer demo`: index and search the docstrings of the Python standard library, which every machine has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gossamer.cli.command import command, examples, sentence
+from gossamer.cli.command import command, examples
 from gossamer.cli.opening import prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
@@ -22,7 +22,6 @@ from gossamer.errors import MissingExtraError, ModelUnavailableError
 if TYPE_CHECKING:
     from gossamer.cli.stdlib import Docstring
     from gossamer.index import Index
-    from gossamer.results import IndexInfo
 
 EXAMPLES = examples("gossamer demo", "gossamer demo --to /tmp/stdlib.gsm --encoder lsa --limit 1000")
 
@@ -60,7 +59,9 @@ def demo(
         about = ix.info()
         prepare_encoder(about.encoder, screen)
         if not screen.json:
-            _introduce(about, time.perf_counter() - start if built else None, screen)
+            done = f"made in {time.perf_counter() - start:.0f} s" if built else "there already; remove it to start anew"
+            shape = f"{about.documents:,} documents, {about.concepts:,} concepts, encoder {about.encoder}"
+            screen.show(f"{about.path} ({done})", shape)
         answers = [_ask(ix, question, k, screen) for question in QUESTIONS]
     if screen.json:
         about_it = {"index": str(to), "built": built, "documents": about.documents, "encoder": about.encoder}
@@ -70,7 +71,7 @@ def demo(
 
 
 def _index(to: Path, encoder: str | None, limit: int | None, screen: Screen) -> tuple[Index, bool]:
-    """The index, and whether it was built now. All documents go in at once: an earlier run left all or none."""
+    """The index, and whether it was built now. An earlier run left all documents or none."""
     with screen.working("starting"):
         from gossamer.index import Index
     if to.exists():
@@ -99,34 +100,22 @@ def _read(limit: int | None, screen: Screen) -> list[Docstring]:
     return documents
 
 
-def _introduce(about: IndexInfo, seconds: float | None, screen: Screen) -> None:
-    done = "there already; remove it to start anew" if seconds is None else f"made in {seconds:.0f} s"
-    shape = f"{about.documents:,} documents, {about.concepts:,} concepts, encoder {about.encoder}"
-    screen.show(f"{about.path} ({done})", shape)
-
-
 def _encoder(wanted: str | None, screen: Screen) -> str:
-    """The encoder asked for; without a wish minilm, or where its files cannot be had, lsa."""
+    """The encoder asked for; by default minilm, or lsa if the files of minilm cannot be had."""
     try:
         prepare_encoder(wanted or "minilm", screen)
     except (ModelUnavailableError, MissingExtraError) as error:
         if wanted is not None:
             raise
-        screen.say(
-            f"{sentence(error)}\nGoing on with lsa, which learns from the documents alone and answers less well."
-        )
+        screen.say(f"{error}\nGoing on with lsa, which learns from the documents alone and answers less well.")
         return "lsa"
     return wanted or "minilm"
 
 
 def _add(ix: Index, documents: list[Docstring], screen: Screen) -> None:
-    with screen.bar("encoding", "documents", then="growing the tree; slower the very first time") as bar:
-        ix.add(
-            [document.text for document in documents],
-            [document.id for document in documents],
-            [document.metadata for document in documents],
-            progress=bar,
-        )
+    texts, ids, metadata = zip(*((each.text, each.id, each.metadata) for each in documents), strict=True)
+    with screen.bar("encoding", "documents", then="building the tree; slower the very first time") as bar:
+        ix.add(texts, ids, metadata, progress=bar)
 
 
 def _ask(ix: Index, question: str, k: int, screen: Screen) -> dict[str, Any]:
@@ -137,7 +126,7 @@ def _ask(ix: Index, question: str, k: int, screen: Screen) -> dict[str, Any]:
         from rich.text import Text
 
         screen.show("", Text(f"“{question}”", style="bold"))
-        show_hits(screen, question, hits)
+        show_hits(screen, hits)
     return answer
 
 
@@ -156,7 +145,7 @@ def _what_next(to: Path, screen: Screen) -> None:
 
 
 def _as_called() -> str:
-    """How to call this program from here: by name if the shell finds it, else by the path it was called by."""
+    """How to call this program: by name if the shell finds it, else by the path it was called by."""
     called = sys.argv[0]
     if shutil.which("gossamer") or not called.endswith("gossamer"):
         return "gossamer"

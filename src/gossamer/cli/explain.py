@@ -1,4 +1,4 @@
-"""`gossamer explain`: why a document scores as it does."""
+"""`gossamer explain`: why a document scores as it does for a query."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gossamer.cli.command import command, examples
+from gossamer.cli.formatting import excerpt
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import EncoderName, Hybrid, IndexPath, Json, Quiet, Weight, hybrid_weight
 from gossamer.cli.screen import Screen
-from gossamer.cli.wording import excerpt, highlighted, one_line, telling
+from gossamer.plain_text import one_line
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,8 +25,9 @@ EXAMPLES = examples(
 )
 
 _BAR = 12
+"""Width of the longest bar, in characters."""
 _ROOMY, _WIDE = 70, 110
-"""Columns of a terminal from which on more is shown."""
+"""Widths of the terminal, in characters, from which on more columns are shown."""
 
 
 @command
@@ -52,23 +54,22 @@ def explain(
     if screen.json:
         screen.emit(why.to_dict())
     else:
-        _show(screen, query, why)
+        _show(screen, why)
 
 
-def _show(screen: Screen, query: str, why: Explanation) -> None:
+def _show(screen: Screen, why: Explanation) -> None:
     from rich.text import Text
 
-    stems = telling(query)
     screen.show(
         Text(one_line(why.id), style="bold cyan"),
-        highlighted(excerpt(why.passage, stems, 4 * screen.out.width), stems),
+        excerpt(why.passage, (), 4 * screen.out.width),
         Text(one_line(" ".join(why.sentences)), style="italic"),
         _table(why, screen.out.width),
     )
 
 
 def _table(why: Explanation, width: int) -> Table:
-    """What each concept adds to the score; more about it where there is room."""
+    """A row for each concept on the path, and what it adds to the score."""
     from rich.table import Table
     from rich.text import Text
 

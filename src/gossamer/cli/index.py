@@ -1,4 +1,4 @@
-"""`gossamer index`: files and folders into an index."""
+"""`gossamer index`: put files and folders into an index."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gossamer.cli.command import INTERRUPTED, command, examples
+from gossamer.cli.formatting import documents
 from gossamer.cli.ingest import Ingest, Pace, Tally
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
-from gossamer.cli.wording import documents
 from gossamer.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class OnError(StrEnum):
 
 
 _FITTED = 20_000
-"""Documents at a time: an encoder that learns from the corpus learns again as the corpus grows: better all at once."""
+"""Documents in a batch for an encoder that learns from the corpus: with small batches it would learn many times."""
 
 
 @command
@@ -86,7 +86,7 @@ def index(
         on_error=on_error.value,
     )  # fmt: skip
     start, tally = time.perf_counter(), Tally()
-    made = _make_sure_of(to, encoder, max_tokens, screen)
+    made = _create_if_missing(to, encoder, max_tokens, screen)
     with opened(to, screen, "w", encoder) as ix:
         if not made:
             prepare_encoder(ix.info().encoder, screen)
@@ -94,8 +94,7 @@ def index(
         pace = Pace(batch or (_FITTED if learns else None))
         stopped = _run(Ingest(ix, tally, on_error=on_error.value, learns=learns), reading, pace, prune, screen)
         held = len(ix)
-    summary = _summary(to, tally, reading, time.perf_counter() - start, held, stopped)
-    _tell(screen, summary)
+    _report(screen, to, tally, reading, time.perf_counter() - start, held, stopped)
     if not tally.seen and not stopped:
         screen.say("no documents were found: check the paths, or choose files with --glob")
     if stopped:
@@ -104,21 +103,18 @@ def index(
 
 
 def _patterns(glob: Sequence[str] | None) -> list[str]:
-    """Which files of a folder to read: those asked for, or all known kinds; never those of an index in there."""
-    return [*(glob or _known_kinds()), "!*.gsm/"]
-
-
-def _known_kinds() -> list[str]:
+    """Patterns of the files to read in a folder: those asked for, or all known formats; never the files of an index."""
     from gossamer.readers import FORMATS
 
-    kinds = [
-        "".join(f"[{letter}{letter.upper()}]" if letter.isalpha() else letter for letter in kind) for kind in FORMATS
-    ]
-    return [f"*{kind}{packed}" for kind in kinds for packed in ("", ".[gG][zZ]")]
+    def any_case(suffix: str) -> str:
+        return "".join(f"[{letter}{letter.upper()}]" if letter.isalpha() else letter for letter in suffix)
+
+    known = [f"*{any_case(suffix + packed)}" for suffix in FORMATS for packed in ("", ".gz")]
+    return [*(glob or known), "!*.gsm/"]
 
 
-def _make_sure_of(path: Path, encoder: str | None, max_tokens: int | None, screen: Screen) -> bool:
-    """Make the index if there is none; returns whether that was so."""
+def _create_if_missing(path: Path, encoder: str | None, max_tokens: int | None, screen: Screen) -> bool:
+    """Create the index if there is none; returns whether it was created."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         if max_tokens is not None:
             raise ParameterError(f"--max-tokens is chosen when an index is made, and {path} exists: leave it out")
@@ -128,16 +124,13 @@ def _make_sure_of(path: Path, encoder: str | None, max_tokens: int | None, scree
     with screen.working(f"making {path.name}"):
         from gossamer.index import Index
 
-        Index.create(path, name, **_splitting(max_tokens)).close()
+        splitting: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens or None}
+        Index.create(path, name, **splitting).close()
     return True
 
 
-def _splitting(max_tokens: int | None) -> dict[str, Any]:
-    return {} if max_tokens is None else {"max_tokens": max_tokens or None}
-
-
 def _run(ingest: Ingest, reading: Reading, pace: Pace, prune: bool, screen: Screen) -> bool:
-    """All batches, and pruning after them; returns whether it was stopped."""
+    """Add all batches, then prune; returns whether Ctrl-C stopped it."""
     try:
         with screen.bar("indexing", "documents") as bar:
             bar(0, None)
@@ -153,36 +146,20 @@ def _run(ingest: Ingest, reading: Reading, pace: Pace, prune: bool, screen: Scre
 
 
 def _expected(reading: Reading) -> float | None:
-    """How many documents there will be, by the bytes read so far; unknown for standard input."""
+    """The expected number of documents, from the bytes read so far; None for standard input."""
     if not reading.bytes_total or not reading.bytes_done:
         return None
     return reading.records * reading.bytes_total / reading.bytes_done
 
 
-def _summary(to: Path, tally: Tally, reading: Reading, seconds: float, documents: int, stopped: bool) -> dict[str, Any]:
-    return {
-        "index": str(to),
-        "documents": documents,
-        **asdict(tally),
-        "skipped": reading.skipped,
-        "empty": reading.empty,
-        "broken": reading.broken,
-        "binary": reading.binary,
-        "links": reading.links,
-        "seconds": round(seconds, 3),
-        "documents_per_second": round(tally.seen / max(seconds, 1e-9), 1),
-        "stopped": stopped,
-    }
-
-
-def _tell(screen: Screen, summary: dict[str, Any]) -> None:
+def _report(screen: Screen, to: Path, tally: Tally, reading: Reading, seconds: float, held: int, stopped: bool) -> None:
+    rate = tally.seen / max(seconds, 1e-9)
     if screen.json:
-        screen.emit(summary)
-        return
-    parts = [f"{summary[name]:,} {name}" for name in ("added", "replaced", "unchanged")]
-    parts += [f"{summary[name]:,} {name}" for name in ("repeated", "pruned", "skipped") if summary[name]]
-    rate = summary["documents_per_second"]
-    screen.show(
-        f"{summary['index']}: {documents(summary['documents'])}",
-        f"{', '.join(parts)} in {summary['seconds']:.1f} s ({rate:,.0f} documents/s)",
-    )
+        left_out = {name: getattr(reading, name) for name in ("skipped", "empty", "broken", "binary", "links")}
+        speed = {"seconds": round(seconds, 3), "documents_per_second": round(rate, 1)}
+        screen.emit({"index": str(to), "documents": held, **asdict(tally), **left_out, **speed, "stopped": stopped})
+    else:
+        counts = {**asdict(tally), "skipped": reading.skipped}
+        shown = [name for name in counts if counts[name] or name in ("added", "replaced", "unchanged")]
+        parts = ", ".join(f"{counts[name]:,} {name}" for name in shown)
+        screen.show(f"{to}: {documents(held)}", f"{parts} in {seconds:.1f} s ({rate:,.0f} documents/s)")

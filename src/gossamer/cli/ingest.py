@@ -1,75 +1,87 @@
-"""Records into an index, batch by batch: what is there already as it should be is not touched.
+"""Add records to an index, batch by batch; records that the index holds unchanged are skipped.
 
-Every batch is durable once it is in, so that stopping at any moment loses no more than the batch being
-written and the one being encoded, and the next run goes on from there.
+One batch is encoded while the one before is written. A written batch is durable, so stopping at any moment loses no
+more than the batch being written and the one being encoded, and the next run goes on from there.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from gossamer.cli.encode_ahead import encoding_ahead
 from gossamer.errors import GossamerError, InputError
 
 if TYPE_CHECKING:
-    from gossamer.cli.encode_ahead import Progress
-    from gossamer.index import Index
-    from gossamer.index.encoding import Encoded
+    from gossamer.index import Encoded, Index
     from gossamer.readers import Record
-    from gossamer.readers.record import OnError
 
-_CHARACTERS = 2**26
-"""Of texts taken at a time, at most: a batch is held in memory."""
+_CHARACTERS: Final = 2**26
+"""Characters of text in a batch, which is held in memory, at most."""
+
+_SWITCH_INTERVAL: Final = 0.0005
+"""Seconds a thread may hold the interpreter while another waits. The model's threads need it briefly for every text:
+with Python's own 0.005, encoding beside a busy thread took 1.5 to 2 times as long; with this, 1.1 times."""
 
 Report: TypeAlias = Callable[[int], None]
-"""Called with the number of documents dealt with so far."""
+"""Called with the number of documents processed so far."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (done, total)."""
 
 
 @dataclass
 class Tally:
-    """What became of the documents so far."""
+    """How many documents were added, replaced, unchanged, repeated and pruned."""
 
     added: int = 0
     replaced: int = 0
     unchanged: int = 0
     repeated: int = 0
-    """Documents whose id came before in the same sources: the first one counts."""
+    """Documents with an id that came before in the same sources; the first one is kept."""
     pruned: int = 0
 
     @property
     def seen(self) -> int:
-        """Documents dealt with."""
+        """Documents processed."""
         return self.added + self.replaced + self.unchanged + self.repeated
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A batch, and what of it has to be written."""
+class _Batch:
+    """The records of a batch that have to be written."""
 
     before: int
-    """Records that were read before it."""
+    """Records read before this batch."""
     records: int
+    """Records in this batch."""
     unchanged: int
     changed: list[Record]
     stored: Mapping[str, tuple[str, str]]
-    """What the index holds under their ids now."""
+    """Text and metadata that the index holds under these ids, by id."""
 
     @property
     def texts(self) -> list[str]:
-        """Those that have to be encoded: of the rest only metadata changed."""
+        """Texts that have to be encoded; of the other records only the metadata changed."""
         return [record.text for record in self.changed if self.stored.get(record.id, ("",))[0] != record.text]
 
 
 class Ingest:
-    """One run over some sources."""
+    """One run over some sources.
 
-    def __init__(self, ix: Index, tally: Tally, *, on_error: OnError = "raise", learns: bool = False) -> None:
-        """`learns`: the encoder learns from the corpus, and so encodes nothing ahead."""
+    `on_error`: what to do about an id that comes again with other content. `learns`: the encoder learns from the
+    corpus, so nothing can be encoded before it is added.
+    """
+
+    def __init__(
+        self, ix: Index, tally: Tally, *, on_error: Literal["raise", "skip"] = "raise", learns: bool = False
+    ) -> None:
         self._ix = ix
         self._tally = tally
         self._on_error = on_error
@@ -80,53 +92,54 @@ class Ingest:
         self._failure: Exception | None = None
 
     def add(self, records: Iterator[Record], pace: Pace, report: Report = lambda seen: None) -> None:
-        """Add all records, batch by batch: of each all that is new or changed, in one durable step.
+        """Add all records that are new or changed, batch by batch.
 
-        While one batch is written, the next is encoded. Where reading fails, what was read before is written first.
+        If reading fails, what was read before is written, and then the error is raised.
         """
-        waiting: Chosen | None = None
+        waiting: _Batch | None = None
         start = time.perf_counter()
-        with encoding_ahead(self._ix.encode, learns=self._learns) as ahead:
-            for chosen in self._chosen(records, pace):
-                if chosen is None:
-                    self._settle_before(waiting)
+        with _encoding_ahead(self._ix.encode, share_cores=not self._learns) as ahead:
+            for batch in self._batches(records, pace):
+                if batch is None:
+                    self._link_before(waiting)
                 encoded = ahead.take()
-                if chosen is not None:
-                    ahead.start(chosen.texts, _progress(chosen, report))
+                if batch is not None:
+                    ahead.start(batch.texts, _progress(batch, report))
                 if waiting is not None:
                     self._write(waiting, encoded, _progress(waiting, report))
                     start, before = time.perf_counter(), start
                     pace.learn(waiting.records, start - before)
-                waiting = chosen
+                waiting = batch
         if self._failure is not None:
             raise self._failure
         report(self._tally.seen)
 
-    def _settle_before(self, last: Chosen | None) -> None:
-        """Link what is in while the last batch is encoded, if that is so small that its links can then be added."""
+    def _link_before(self, last: _Batch | None) -> None:
+        """Build the links that are missing while the last batch is encoded, if that batch is so small that its own
+        links can then be added to them."""
         if last is not None and 4 * len(last.changed) <= len(self._known):
             self._ix.settle()
 
-    def _chosen(self, records: Iterator[Record], pace: Pace) -> Iterator[Chosen | None]:
-        """Batch after batch of the size that fits, and None when there is nothing more, or a batch cannot be read."""
+    def _batches(self, records: Iterator[Record], pace: Pace) -> Iterator[_Batch | None]:
+        """All batches, then None. An error while reading ends them and is kept in `_failure`."""
         try:
-            while batch := _some(records, pace.size):
-                yield self._choose(batch)
+            while some := _some(records, pace.size):
+                yield self._choose(some)
         except Exception as error:
             self._failure = error
         yield None
 
-    def _choose(self, records: list[Record]) -> Chosen:
-        """What has to be written of a batch."""
+    def _choose(self, records: list[Record]) -> _Batch:
+        """Find the records of a batch that are new or changed."""
         before, self._read = self._read, self._read + len(records)
         batch = [record for record in records if self._first_time(record)]
         stored = self._stored(record.id for record in batch if record.id in self._known)
         changed = [record for record in batch if stored.get(record.id) != _content(record)]
-        return Chosen(before, len(records), len(batch) - len(changed), changed, stored)
+        return _Batch(before, len(records), len(batch) - len(changed), changed, stored)
 
-    def _write(self, chosen: Chosen, encoded: Encoded | None, progress: Progress) -> None:
-        self._tally.unchanged += chosen.unchanged
-        changed = chosen.changed
+    def _write(self, batch: _Batch, encoded: Encoded | None, progress: Progress) -> None:
+        self._tally.unchanged += batch.unchanged
+        changed = batch.changed
         if not changed:
             return
         try:
@@ -139,9 +152,9 @@ class Ingest:
             )
         except KeyboardInterrupt:
             if self._are_in(changed[:1]):
-                self._count(changed, chosen.stored)  # it came too late to stop this batch
+                self._count(changed, batch.stored)  # Ctrl-C came too late to stop this batch
             raise
-        self._count(changed, chosen.stored)
+        self._count(changed, batch.stored)
 
     def _count(self, changed: list[Record], stored: Mapping[str, object]) -> None:
         replaced = sum(record.id in stored for record in changed)
@@ -157,7 +170,7 @@ class Ingest:
         return bool(records) and all(stored[record.id] == _content(record) for record in records)
 
     def prune(self) -> None:
-        """Remove the documents that none of the sources holds."""
+        """Delete the documents that none of the sources holds."""
         gone = [id for id in self._ix.ids() if id not in self._seen]
         if not self._seen and gone:
             raise InputError(
@@ -174,7 +187,7 @@ class Ingest:
         if self._seen[record.id] != content and self._on_error == "raise":
             raise InputError(
                 f"{record.source}: the id {record.id!r} came before with another text or metadata. "
-                "Choose another id_field, or keep the first of each with on_error='skip'"
+                "Choose another --id-field, or keep the first of each with --on-error skip"
             )
         self._tally.repeated += 1
         return False
@@ -185,7 +198,7 @@ class Ingest:
 
 
 class Pace:
-    """How many records to take at a time: as many as take about five seconds, since stopping loses a batch or two."""
+    """The number of records in a batch: what takes about five seconds, since stopping loses up to two batches."""
 
     _SECONDS, _FIRST, _LEAST, _MOST = 5.0, 250, 50, 2_000
 
@@ -194,14 +207,14 @@ class Pace:
         self.size = fixed or self._FIRST
 
     def learn(self, records: int, seconds: float) -> None:
-        """Choose the next size by how long this many took; an encoder may do ten a second, or a thousand."""
+        """Set the next size from the time a batch took; encoders make ten to a thousand vectors a second."""
         if self._fixed is None:
             fitting = int(self._SECONDS * records / max(seconds, 1e-3))
             self.size = max(self._LEAST, min(self._MOST, fitting))
 
 
 def _some(records: Iterator[Record], most: int) -> list[Record]:
-    """The next records, at most so many, and fewer where they are long."""
+    """The next records: at most `most`, and fewer if they are long."""
     taken, characters = [], 0
     for record in islice(records, most):
         taken.append(record)
@@ -211,9 +224,9 @@ def _some(records: Iterator[Record], most: int) -> list[Record]:
     return taken
 
 
-def _progress(chosen: Chosen, report: Report) -> Progress:
-    """Documents dealt with, by the share of a batch that is encoded."""
-    return lambda done, total: report(chosen.before + chosen.records * done // total)
+def _progress(batch: _Batch, report: Report) -> Progress:
+    """Report documents processed, from the share of a batch that is encoded."""
+    return lambda done, total: report(batch.before + batch.records * done // total)
 
 
 def _content(record: Record) -> tuple[str, str]:
@@ -221,5 +234,59 @@ def _content(record: Record) -> tuple[str, str]:
 
 
 def _canonical(metadata: dict[str, Any]) -> str:
-    """Text, since 1, 1.0 and true are equal to Python but not to a filter."""
+    """Metadata as JSON text: 1, 1.0 and true are equal in Python but not in a filter."""
     return json.dumps(metadata, sort_keys=True)
+
+
+# -- encoding one batch while another is written: model, SQLite and tree work outside the interpreter ------------------
+
+
+class _StoppedError(Exception):
+    """The vectors are not wanted any more."""
+
+
+class EncodeAhead:
+    """Encodes one batch at a time with `Index.encode` in a thread of its own."""
+
+    def __init__(self, encode: Callable[..., Encoded]) -> None:
+        self._encode = encode
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="gossamer-encode-ahead")
+        self._batch: Future[Encoded] | None = None
+        self._stopped = False
+
+    def start(self, texts: list[str], progress: Progress) -> None:
+        """Begin to encode; `progress` is called from the other thread."""
+
+        def watched(done: int, total: int) -> None:
+            if self._stopped:
+                raise _StoppedError  # ends the encoder's work
+            progress(done, total)
+
+        self._batch = self._thread.submit(self._encode, texts, progress=watched)
+
+    def take(self) -> Encoded | None:
+        """Wait for the batch that was started; None if there is none."""
+        batch, self._batch = self._batch, None
+        return None if batch is None else batch.result()
+
+    def stop(self) -> None:
+        """Abandon the batch that is being encoded."""
+        self._stopped = True
+        self._thread.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _encoding_ahead(encode: Callable[..., Encoded], *, share_cores: bool) -> Iterator[EncodeAhead]:
+    """An `EncodeAhead` that is stopped at the end. `share_cores`: settings under which it disturbs the writer least."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    ahead, interval = EncodeAhead(encode), sys.getswitchinterval()
+    try:
+        if share_cores:
+            sys.setswitchinterval(_SWITCH_INTERVAL)
+        # BLAS threads wait by spinning, which takes the cores from the model; they have little to do here.
+        with threadpool_limits(1 if share_cores else None, user_api="blas"):
+            yield ahead
+    finally:
+        sys.setswitchinterval(interval)
+        ahead.stop()

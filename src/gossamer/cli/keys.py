@@ -1,4 +1,4 @@
-"""`gossamer keys`: who may use a server."""
+"""`gossamer keys`: make, list and remove the keys of a server."""
 
 from __future__ import annotations
 
@@ -65,9 +65,7 @@ def list_(file: KeyFile, json: Json = False, quiet: Quiet = False) -> None:
         screen.show(f"{key.id}  {key.scope:5}  {key.created}  {key.note}".rstrip())
 
 
-@app.command(
-    epilog=examples("gossamer keys remove keys.json 1f2e3d4c", "gossamer keys remove keys.json 1f2e3d4c --json")
-)
+@app.command(epilog=examples(*(f"gossamer keys remove keys.json 1f2e3d4c{json}" for json in ("", " --json"))))
 @command
 def remove(
     file: KeyFile,

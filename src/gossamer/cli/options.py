@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def complete_index(incomplete: str) -> list[str]:
-    """Indices, and folders on the way to one."""
+    """Paths that may be an index or lead to one, for shell completion."""
     folder, start = os.path.split(incomplete)
     try:
         with os.scandir(folder or ".") as entries:
@@ -26,7 +26,7 @@ def complete_index(incomplete: str) -> list[str]:
 
 
 def complete_encoder(incomplete: str) -> list[str]:
-    """Names of encoders."""
+    """Names of encoders, for shell completion."""
     return [name for name in ("minilm", "lsa", "st:", "hf:") if name.startswith(incomplete)]
 
 
@@ -53,7 +53,7 @@ Weight: TypeAlias = Annotated[float | None, typer.Option(min=0.0, help="How much
 
 
 def parse_where(text: str | None) -> dict[str, Any] | None:
-    """A filter as it was typed; what it means is for the index to judge."""
+    """The JSON object of --where; the index checks what it means."""
     if text is None:
         return None
     try:
@@ -66,15 +66,12 @@ def parse_where(text: str | None) -> dict[str, Any] | None:
 
 
 def hybrid_weight(hybrid: bool, weight: float | None) -> bool | float:
-    """The two options as `Index.search` takes them."""
+    """--hybrid and --weight as the one argument of `Index.search`."""
     if weight is not None and not hybrid:
         raise typer.BadParameter("--no-hybrid and --weight contradict each other: leave one out", param_hint="--weight")
     return hybrid if weight is None else weight
 
 
 def concept_path(path: tuple[Concept, ...]) -> list[dict[str, Any]]:
-    """A path for machines: what is needed to go on from a concept, without the lists of children."""
-    return [
-        {"id": step.id, "depth": step.depth, "size": step.size, "label": step.label, "basic": step.basic}
-        for step in path
-    ]
+    """A path as JSON values, without the children and exemplars of its concepts."""
+    return [{name: getattr(step, name) for name in ("id", "depth", "size", "label", "basic")} for step in path]

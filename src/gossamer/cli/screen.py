@@ -1,6 +1,6 @@
-"""Where a command speaks: answers on standard output, news and progress on standard error.
+"""The output of a command: answers on standard output, notices and progress on standard error.
 
-With ``--json`` one JSON value is all that standard output gets.
+With ``--json`` standard output holds one JSON value and nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Screen:
-    """What one command prints to."""
+    """Standard output and standard error of one command."""
 
     def __init__(self, *, json: bool = False, quiet: bool = False) -> None:
         self.json = json
@@ -39,28 +39,28 @@ class Screen:
 
     @property
     def lively(self) -> bool:
-        """Whether there is someone to watch progress."""
+        """Whether progress is shown: standard error is a terminal, and neither --json nor --quiet was given."""
         return self.err.is_terminal and not (self.json or self.quiet)
 
     def show(self, *parts: RenderableType) -> None:
-        """Part of the answer for people."""
+        """Print a part of the answer."""
         for part in parts:
             self.out.print(part)
 
     def emit(self, value: Any, *, indent: int | None = 2) -> None:
-        """The answer for machines."""
+        """Print the answer as JSON."""
         ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
         sys.stdout.write(json.dumps(_finite(value), ensure_ascii=ascii_only, allow_nan=False, indent=indent) + "\n")
         sys.stdout.flush()
 
     def say(self, message: str) -> None:
-        """News, on standard error."""
+        """Print a notice on standard error."""
         if not self.quiet:
             self.err.print(message, soft_wrap=True)
 
     @contextmanager
     def working(self, on: str) -> Iterator[None]:
-        """A sign of life during work whose end cannot be foreseen."""
+        """Show a spinner during work of unknown length."""
         if not self.lively:
             yield
             return
@@ -69,13 +69,13 @@ class Screen:
 
     @contextmanager
     def bar(self, title: str, unit: str, *, then: str | None = None) -> Iterator[Bar]:
-        """A progress bar that goes away at the end; `then` is what comes after all is counted."""
+        """A progress bar that disappears at the end; `then` is its title once everything is counted."""
         with Bar(self, title, unit, then or title) as bar:
             yield bar
 
 
 class Bar:
-    """Progress with rate and time left; silent where nobody watches."""
+    """A progress bar with rate and time left; does nothing if the screen shows no progress."""
 
     def __init__(self, screen: Screen, title: str, unit: str, then: str) -> None:
         self._screen, self._title, self._unit, self._then = screen, title, unit, then
@@ -91,7 +91,7 @@ class Bar:
             self._progress.stop()
 
     def __call__(self, done: int, total: float | None) -> None:
-        """`done` of `total`, or of nobody knows how many. The bar appears with the first call."""
+        """Show `done` of `total`; None is an unknown total. The bar appears with the first call."""
         if not self._screen.lively:
             return
         if self._progress is None or self._task is None:
@@ -112,8 +112,8 @@ def _console(*, stderr: bool) -> Console:
 
 
 def _broken_pipe() -> None:
-    """Rich would end the process; `command` knows better how."""
-    raise BrokenPipeError(errno.EPIPE, "nobody reads on")
+    """Raise, where Rich would end the process: `command` handles it."""
+    raise BrokenPipeError(errno.EPIPE, "the reader has closed the pipe")
 
 
 def _note(count: int, rate: float, unit: str) -> str:
@@ -138,7 +138,7 @@ def _progress(console: Console) -> Progress:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity and no NaN."""
+    """The value with None for NaN and infinity, which JSON lacks."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

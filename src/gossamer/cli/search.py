@@ -1,4 +1,4 @@
-"""`gossamer search`: questions to an index."""
+"""`gossamer search`: find the documents that fit a query."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gossamer.cli.command import command, complain, examples
+from gossamer.cli.formatting import excerpt, highlighted, path_shown
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import (
     EncoderName,
@@ -27,8 +28,8 @@ from gossamer.cli.options import (
     parse_where,
 )
 from gossamer.cli.screen import Screen
-from gossamer.cli.wording import excerpt, highlighted, one_line, path_shown, plain, telling
 from gossamer.errors import GossamerError
+from gossamer.plain_text import one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -44,22 +45,12 @@ EXAMPLES = examples(
 )
 
 _LINES = 4
-"""Of a text, unless --full."""
+"""Lines shown of a text, unless --full."""
 
 _INDENT = "    "
 
-
-@dataclass(frozen=True)
-class Question:
-    """All that is the same for each query of a session."""
-
-    k: int
-    where: dict[str, Any] | None
-    within: int | None
-    hybrid: bool | float
-    full: bool
-    explain: bool
-    min_confidence: float
+_FIELDS = ("id", "score", "dense", "lexical", "text", "metadata", "passage", "start", "matches")
+"""Fields of a hit that are printed as they are with --json."""
 
 
 @command
@@ -91,59 +82,52 @@ def search(
     if query is None and not interactive:
         raise typer.BadParameter("say what to look for, or use --interactive", param_hint="QUERY")
     screen = Screen(json=json, quiet=quiet)
-    question = Question(k, parse_where(where), within, hybrid_weight(hybrid, weight), full, explain, min_confidence)
+    options = {
+        "k": k, "where": parse_where(where), "within": within, "hybrid": hybrid_weight(hybrid, weight),
+        "explain": explain, "min_confidence": min_confidence,
+    }  # fmt: skip
     with opened(index, screen, encoder=encoder) as ix:
         prepare_encoder(ix.info().encoder, screen)
+        answer = partial(_answer, ix, screen, options, full=full)
         if query is not None:
-            _answer(ix, query, question, screen)
+            answer(query)
         if interactive:
-            _converse(ix, question, screen)
+            _interactive(answer, screen)
 
 
-def _answer(ix: Index, query: str, question: Question, screen: Screen) -> None:
+def _answer(ix: Index, screen: Screen, options: dict[str, Any], query: str, *, full: bool) -> None:
     start = time.perf_counter()
     with screen.working("searching"):
-        hits = ix.search(
-            query, question.k,
-            where=question.where, within=question.within, hybrid=question.hybrid,
-            explain=question.explain, min_confidence=question.min_confidence,
-        )  # fmt: skip
+        hits = ix.search(query, **options)
     seconds = time.perf_counter() - start
     if screen.json:
         screen.emit(as_json(query, hits, seconds))
     elif not hits:
-        screen.show(_nothing(ix, query, question))
+        screen.show(_why_nothing(ix, query, options["min_confidence"]))
     else:
-        show_hits(screen, query, hits, full=question.full)
+        show_hits(screen, hits, full=full)
 
 
-def _nothing(ix: Index, query: str, question: Question) -> str:
-    """Why there are no answers."""
+def _why_nothing(ix: Index, query: str, min_confidence: float) -> str:
+    """The reason why there are no answers."""
     if not len(ix):
         return "the index is empty"
-    if question.min_confidence > 0.0:
+    if min_confidence > 0.0:
         novelty = ix.novelty(query)
-        if novelty.confidence < question.min_confidence:
+        if novelty.confidence < min_confidence:
             return f"no answer with this confidence ({one_line(novelty.verdict)})"
     return "nothing found"
 
 
 def as_json(query: str, hits: list[Hit], seconds: float) -> dict[str, Any]:
-    """An answer for machines."""
+    """The answer to a query as JSON values."""
     return {
         "query": query,
         "seconds": round(seconds, 4),
         "hits": [
             {
                 "rank": rank,
-                "id": hit.id,
-                "score": hit.score,
-                "dense": hit.dense,
-                "lexical": hit.lexical,
-                "text": hit.text,
-                "metadata": hit.metadata,
-                "passage": hit.passage,
-                "start": hit.start,
+                **{name: getattr(hit, name) for name in _FIELDS},
                 "path": concept_path(hit.path),
                 **({} if hit.explanation is None else {"explanation": hit.explanation.to_dict()}),
             }
@@ -152,32 +136,30 @@ def as_json(query: str, hits: list[Hit], seconds: float) -> dict[str, Any]:
     }
 
 
-def show_hits(screen: Screen, query: str, hits: list[Hit], *, full: bool = False) -> None:
-    """Hits for people: rank, score and id, the path in words, the text with the matching words marked."""
+def show_hits(screen: Screen, hits: list[Hit], *, full: bool = False) -> None:
+    """Print hits: rank, id and score, the path of concepts, and the text with the matching words marked."""
     from rich.text import Text
 
-    stems = telling(query)
     width = screen.out.width - len(_INDENT)
     for rank, hit in enumerate(hits, 1):
         screen.show(
             Text.assemble((f"{rank:>2}. ", "bold"), (one_line(hit.id), "bold cyan"), (f"  {hit.score:.3f}", "dim")),
             *_indented(screen, path_shown(hit.path, 2 * width - 8), 2),
-            *_indented(screen, _text(hit, stems, width, full=full), None if full else _LINES),
-            *_indented(screen, _why(hit), None),
+            *_indented(screen, _text(hit, width, full=full), None if full else _LINES),
+            *_indented(screen, _explanation(hit), None),
         )
 
 
-def _why(hit: Hit) -> Text:
-    """The explanation in sentences; nothing where none was asked for."""
+def _explanation(hit: Hit) -> Text:
+    """The explanation in sentences; empty if none was asked for."""
     from rich.text import Text
 
-    if hit.explanation is None:
-        return Text()
-    return Text(one_line(" ".join(hit.explanation.sentences[1:])), style="italic")
+    sentences = [] if hit.explanation is None else hit.explanation.sentences[1:]
+    return Text(one_line(" ".join(sentences)), style="italic")
 
 
 def _indented(screen: Screen, text: Text, most: int | None) -> Iterator[Text]:
-    """The lines of a text as they fit, set in; at most so many."""
+    """The text wrapped and indented, at most `most` lines of it."""
     from rich.text import Text
 
     if not text.plain:
@@ -192,36 +174,35 @@ def _indented(screen: Screen, text: Text, most: int | None) -> Iterator[Text]:
         yield Text(_INDENT) + line
 
 
-def _text(hit: Hit, stems: set[str], width: int, *, full: bool) -> Text:
-    """The text, or of a long one the passage that fits."""
+def _text(hit: Hit, width: int, *, full: bool) -> Text:
+    """The text; of a long one an excerpt of the passage, unless `full`."""
+    from rich.text import Text
+
+    in_text = [(hit.start + start, hit.start + stop) for start, stop in hit.matches]
     if full:
-        return highlighted(plain(hit.text), stems)
-    whole = len(one_line(hit.text)) <= _LINES * width
-    shown = one_line(hit.text) if whole else _passage(hit, stems, _LINES * width - 2)
-    return highlighted(shown, stems)
-
-
-def _passage(hit: Hit, stems: set[str], most: int) -> str:
-    shown = excerpt(hit.passage, stems, most)
-    if hit.start and not shown.startswith("…"):
-        shown = "…" + shown
+        return highlighted(hit.text, in_text)
+    if len(one_line(hit.text)) <= _LINES * width:
+        return excerpt(hit.text, in_text, _LINES * width)
+    shown = excerpt(hit.passage, hit.matches, _LINES * width - 2)
+    if hit.start and not shown.plain.startswith("…"):
+        shown = Text("…") + shown
     ends_early = hit.start + len(hit.passage) < len(hit.text.rstrip())
-    return shown + "…" if ends_early and not shown.endswith("…") else shown
+    return shown + "…" if ends_early and not shown.plain.endswith("…") else shown
 
 
-def _converse(ix: Index, question: Question, screen: Screen) -> None:
-    """Queries until there are no more. One that goes wrong is told about, and the next one asked for."""
-    for query in _queries(_prompt(screen)):
+def _interactive(answer: Callable[[str], None], screen: Screen) -> None:
+    """Answer queries until there are no more. An error is printed, and the next query read."""
+    for query in queries(_prompt(screen)):
         try:
-            _answer(ix, query, question, screen)
+            answer(query)
         except GossamerError as error:
             complain(error)
         except KeyboardInterrupt:
             screen.say("")
 
 
-def _queries(ask: Callable[[], str]) -> Iterator[str]:
-    """Lines up to an empty one or the end; Ctrl-C only drops the line that was being typed."""
+def queries(ask: Callable[[], str]) -> Iterator[str]:
+    """Lines up to an empty one or the end of input; Ctrl-C drops only the line being typed."""
     while True:
         try:
             line = ask().strip()
@@ -236,22 +217,18 @@ def _queries(ask: Callable[[], str]) -> Iterator[str]:
 
 
 def _prompt(screen: Screen) -> Callable[[], str]:
-    """How to get a line: with editing and history from a person, as it is from a pipe."""
+    """A function that reads a line: with editing and history from a terminal, plainly from a pipe."""
     if not sys.stdin.isatty():
         return _from_pipe
     with suppress(ImportError):
         import readline  # noqa: F401  # input() then has editing and history
-    if screen.json or not sys.stdout.isatty():  # a prompt is no answer
-        return _prompt_on_stderr
+    if screen.json or not sys.stdout.isatty():  # standard output is for answers
+        return lambda: _from_pipe("? ")
     return lambda: input("? ")
 
 
-def _prompt_on_stderr() -> str:
-    typer.echo("? ", nl=False, err=True)
-    return _from_pipe()
-
-
-def _from_pipe() -> str:
+def _from_pipe(prompt: str = "") -> str:
+    typer.echo(prompt, nl=False, err=True)
     line = sys.stdin.readline()
     if not line:
         raise EOFError

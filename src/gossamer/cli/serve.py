@@ -1,4 +1,4 @@
-"""`gossamer serve`: indexes over HTTP."""
+"""`gossamer serve`: serve indexes over HTTP."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def serve(
     check_available()
     from gossamer.server.app import create_app
     from gossamer.server.catalog import Catalog
-    from gossamer.server.envelope import log_to_stderr
     from gossamer.server.keys import KeyRing
     from gossamer.server.limits import Limits
+    from gossamer.server.middleware import log_to_stderr
     from gossamer.server.run import Address, run
 
     screen = Screen(json=json, quiet=quiet)
@@ -103,7 +103,7 @@ def serve(
 def _opened(
     given: Sequence[str], screen: Screen, allowed: Sequence[str], *, read_only: bool
 ) -> Iterator[dict[str, Index]]:
-    """All indexes by name, with their encoders at hand, closed at the end."""
+    """Open all indexes, with the files of their encoders fetched; by name. They are closed at the end."""
     from gossamer.server.catalog import name_and_path
 
     found: dict[str, Index] = {}

@@ -1,7 +1,7 @@
-"""The demo's documents: the docstrings of the Python that is running.
+"""The documents of the demo: docstrings of the standard library of the running Python.
 
-Source files are parsed, not imported, so nothing of them is executed. Only modules written in C have to be asked
-themselves, and of these only such as are harmless to load.
+Source files are parsed and not imported, so none of their code runs. Modules written in C have no source: those in
+`_IN_C`, which have no side effects, are imported.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _IN_C = "array binascii builtins cmath errno fcntl gc itertools math mmap resour
 _KNOWN_AS = {"posixpath": "os.path"}
 
 _SIGNATURE = re.compile(r"^[\w.]+\(.*?\)(\s*->.*?)?(\s--?\s|:\s|$)", re.DOTALL)
-_SHORTEST = 25
-_LONGEST = 400
+_SHORTEST, _LONGEST = 25, 400
+"""Characters of a paragraph: shorter ones are left out, longer ones cut."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Docstring:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What a filter can ask for."""
+        """The fields a filter can use."""
         return {"module": self.module, "kind": self.kind} | ({} if self.line is None else {"line": self.line})
 
 
 def collect(report: Callable[[int, int], None] = lambda done, total: None) -> list[Docstring]:
-    """Every docstring with real text, each text once; the order is the same on every run."""
+    """All docstrings with enough text, each text once, in a fixed order."""
     files = list(_files(Path(sysconfig.get_path("stdlib"))))
     found = [each for name in _IN_C.split() for each in _of_loaded(name)]
     for done, (module, file) in enumerate(files, 1):
@@ -62,7 +62,7 @@ def collect(report: Callable[[int, int], None] = lambda done, total: None) -> li
 
 
 def evenly(documents: list[Docstring], most: int | None) -> list[Docstring]:
-    """At most so many of them, from all over."""
+    """At most `most` documents, taken at even distances."""
     if most is None or len(documents) <= most:
         return documents
     return [documents[i * len(documents) // most] for i in range(most)]
@@ -90,7 +90,7 @@ def _of_source(module: str, file: Path) -> Iterator[Docstring]:
             tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return
-    yield from _as_document(module, ast.get_docstring(tree), module, "module", 1)
+    yield from as_document(module, ast.get_docstring(tree), module, "module", 1)
     yield from _of_body(module, tree.body, module, inside_class=False)
 
 
@@ -101,7 +101,7 @@ def _of_body(module: str, body: list[ast.stmt], prefix: str, *, inside_class: bo
         id = f"{prefix}.{node.name}"
         is_class = isinstance(node, ast.ClassDef)
         kind = "class" if is_class else "method" if inside_class else "function"
-        yield from _as_document(id, ast.get_docstring(node), module, kind, node.lineno)
+        yield from as_document(id, ast.get_docstring(node), module, kind, node.lineno)
         if is_class:
             yield from _of_body(module, node.body, id, inside_class=True)
 
@@ -113,14 +113,14 @@ def _of_loaded(module: str) -> Iterator[Docstring]:
     except ImportError:  # not on every system
         return
     prefix = "" if module == "builtins" else f"{module}."
-    yield from _as_document(module, loaded.__doc__, module, "module", None)
+    yield from as_document(module, loaded.__doc__, module, "module", None)
     for name, value in _members(loaded):
         if inspect.isclass(value) and not issubclass(value, BaseException):
-            yield from _as_document(prefix + name, inspect.getdoc(value), module, "class", None)
+            yield from as_document(prefix + name, inspect.getdoc(value), module, "class", None)
             for method, function in _members(value):
-                yield from _as_document(f"{prefix}{name}.{method}", function.__doc__, module, "method", None)
+                yield from as_document(f"{prefix}{name}.{method}", function.__doc__, module, "method", None)
         elif inspect.isroutine(value):
-            yield from _as_document(prefix + name, value.__doc__, module, "function", None)
+            yield from as_document(prefix + name, value.__doc__, module, "function", None)
 
 
 def _members(owner: ModuleType | type) -> list[tuple[str, Any]]:
@@ -128,8 +128,8 @@ def _members(owner: ModuleType | type) -> list[tuple[str, Any]]:
     return sorted((name, value) for name, value in own if not name.startswith("_") and callable(value))
 
 
-def _as_document(id: str, docstring: str | None, module: str, kind: str, line: int | None) -> Iterator[Docstring]:
-    """The name and the first paragraph that says something; nothing where none does."""
+def as_document(id: str, docstring: str | None, module: str, kind: str, line: int | None) -> Iterator[Docstring]:
+    """The name and the first paragraph of sufficient length, as a document; nothing if there is none."""
     for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(docstring or "")):
         text = _SIGNATURE.sub("", " ".join(paragraph.split()), count=1).strip()
         if len(text) >= _SHORTEST and " " in text and not text.startswith((">>>", "$", "Copyright")):

@@ -1,12 +1,11 @@
-"""`gossamer tree`: an index as a tree of concepts, in the terminal, for other programs, as a page, as a figure."""
+"""`gossamer tree`: the concepts of an index as lines in the terminal, as an HTML page, as JSON or DOT."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,14 +27,13 @@ EXAMPLES = examples(
     'gossamer tree notes.gsm --query "how do plants make sugar"',
     "gossamer tree notes.gsm --topics 12",
     "gossamer tree notes.gsm --html notes.html",
-    "gossamer tree notes.gsm --concept 42 --svg figure.svg",
     "gossamer tree notes.gsm --format dot --out notes.dot",
 )
 
 _DEPTH = 3
-"""Levels shown unless others are asked for; of a page, all."""
-_MOST = {"figure": 45, "page": 10_000, "export": 2_000, "terminal": 20_000}
-"""Concepts shown, at most, unless others are asked for."""
+"""Levels shown by default; a page shows all."""
+_MOST = {"page": 10_000, "export": 2_000, "terminal": 20_000}
+"""Largest number of concepts shown by default."""
 
 
 class FormatName(StrEnum):
@@ -43,21 +41,6 @@ class FormatName(StrEnum):
 
     json = "json"
     dot = "dot"
-    mermaid = "mermaid"
-    newick = "newick"
-    graphml = "graphml"
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """What of the tree was asked for."""
-
-    concept: int | None
-    depth: int | None
-    most: int | None
-    topics: int | None
-    query: str | None
-    k: int
 
 
 @command
@@ -80,8 +63,6 @@ def tree(
     html: Annotated[
         Path | None, typer.Option(help="Write a page to explore in a browser; it needs no network.")
     ] = None,
-    png: Annotated[Path | None, typer.Option(help="Draw a figure for print.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Draw a figure for print, in lines.")] = None,
     encoder: EncoderName = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -91,64 +72,61 @@ def tree(
     Each has its number of passages (documents, where texts are short), its id for --concept, and its name.
     """
     screen = Screen(json=json, quiet=quiet)
-    pictures = {kind: path for kind, path in (("html", html), ("png", png), ("svg", svg)) if path is not None}
-    _check(screen, format, out, pictures)
-    wanted = _Wanted(concept, depth, most, topics, query, k)
+    if out is not None and format is None:
+        raise typer.BadParameter("say in which --format: json or dot", param_hint="--out")
+    if screen.json and format is not None and out is None:
+        raise typer.BadParameter("--json and --format both want standard output: give --out", param_hint="--format")
     with opened(index, screen, encoder=encoder) as ix:
-        job = _Job(ix, wanted, screen)
+        job = _Job(ix, screen, concept, depth, most, query)
+        job.find(k, topics)
         if format is not None:
             _write_export(job, format.value, out)
-        for kind, path in pictures.items():
-            _write_picture(job, kind, path, index.stem)
-        if format is None and not pictures:
+        if html is not None:
+            _write_page(job, html, index.stem)
+        if format is None and html is None:
             _show(job, top, examples)
         elif screen.json:
-            screen.emit({"written": [str(path) for path in (out, *pictures.values()) if path is not None]})
+            screen.emit({"written": [str(path) for path in (out, html) if path is not None]})
 
 
+@dataclass
 class _Job:
-    """The index with the answers and topics asked for, each found once and only where there is something to show."""
+    """The index, the part of the tree that was asked for, and the answers and topics in it."""
 
-    def __init__(self, ix: Index, wanted: _Wanted, screen: Screen) -> None:
-        self.ix, self.wanted, self.screen = ix, wanted, screen
-        self.hits: list[Hit] = []
-        if wanted.query is not None:
-            prepare_encoder(ix.info().encoder, screen)
-            with screen.working("searching"):
-                self.hits = ix.search(wanted.query, wanted.k, within=wanted.concept)
-        self.topics: Topics | None = None
-        if wanted.topics is not None:
-            with screen.working("cutting the tree"):
-                self.topics = ix.topics(wanted.topics)
+    ix: Index
+    screen: Screen
+    concept: int | None
+    depth: int | None
+    most: int | None
+    query: str | None
+    hits: list[Hit] = field(default_factory=list)
+    topics: Topics | None = None
 
-    def branch(self, purpose: Literal["figure", "page", "export", "terminal"]) -> Branch | None:
-        """What is shown."""
+    def find(self, k: int, topics: int | None) -> None:
+        """Search and cut the tree, as far as that was asked for."""
+        if self.query is not None:
+            prepare_encoder(self.ix.info().encoder, self.screen)
+            with self.screen.working("searching"):
+                self.hits = self.ix.search(self.query, k, within=self.concept)
+        if topics is not None:
+            with self.screen.working("cutting the tree"):
+                self.topics = self.ix.topics(topics)
+
+    def branch(self, purpose: Literal["page", "export", "terminal"]) -> Branch | None:
+        """The part of the tree to show, with the answers marked; None if the index is empty."""
         from gossamer.pictures.branch import mark, read_branch
 
-        wanted = self.wanted
-        whole = purpose == "page" or wanted.topics is not None
+        all_levels = purpose == "page" or self.topics is not None
         with self.screen.bar("reading the tree", "concepts") as bar:
             branch = read_branch(
                 self.ix,
-                concept=wanted.concept,
-                depth=wanted.depth if whole or wanted.depth is not None else _DEPTH,
-                most=wanted.most or _MOST[purpose],
+                concept=self.concept,
+                depth=self.depth if all_levels or self.depth is not None else _DEPTH,
+                most=self.most or _MOST[purpose],
                 stop_at={concept.id for concept in self.topics.concepts} if self.topics else (),
                 progress=bar,
             )
-        return branch if branch is None or wanted.query is None else mark(branch, self.hits)
-
-
-def _check(screen: Screen, format: str | None, out: Path | None, pictures: dict[str, Path]) -> None:
-    """What contradicts itself or cannot be drawn is told before any work is done."""
-    if out is not None and format is None:
-        raise typer.BadParameter("say in which --format: json, dot, mermaid, newick or graphml", param_hint="--out")
-    if screen.json and format is not None and out is None:
-        raise typer.BadParameter("--json and --format both want standard output: give --out", param_hint="--format")
-    if "png" in pictures or "svg" in pictures:
-        from gossamer.pictures.figure import check_available
-
-        check_available()
+        return branch if branch is None or self.query is None else mark(branch, self.hits)
 
 
 def _show(job: _Job, top: int, examples: int) -> None:
@@ -160,7 +138,7 @@ def _show(job: _Job, top: int, examples: int) -> None:
     else:
         from gossamer.pictures.terminal import to_tree
 
-        screen.show(to_tree(branch, top=max(top, job.wanted.topics or 0), examples=examples))
+        screen.show(to_tree(branch, top=max(top, len(job.topics.concepts) if job.topics else 0), examples=examples))
 
 
 def _as_json(job: _Job, branch: Branch | None, examples: int) -> dict[str, Any]:
@@ -169,7 +147,7 @@ def _as_json(job: _Job, branch: Branch | None, examples: int) -> dict[str, Any]:
     if examples:
         lowest = [each.concept for each in shown if not each.below]
         found["examples"] = {str(each.id): [asdict(one) for one in each.exemplars[:examples]] for each in lowest}
-    if job.wanted.query is not None:
+    if job.query is not None:
         found["answers"] = [
             {"rank": rank, "id": hit.id, "score": hit.score, "path": [step.id for step in hit.path]}
             for rank, hit in enumerate(job.hits, 1)
@@ -189,42 +167,29 @@ def _write_export(job: _Job, format: Format, out: Path | None) -> None:
     if out is None:
         typer.echo(text, nl=False)
     else:
-        _write(out, text.encode())
-        _tell(job.screen, out, branch)
+        _write(job.screen, out, text, branch)
 
 
-def _write_picture(job: _Job, kind: str, path: Path, title: str) -> None:
-    from gossamer.pictures.figure import to_figure
+def _write_page(job: _Job, path: Path, title: str) -> None:
     from gossamer.pictures.page import to_html
 
-    branch = job.branch("page" if kind == "html" else "figure")
+    branch = job.branch("page")
     if branch is None:
         raise DiskError(f"the index is empty, so there is nothing to draw in {path}: add documents first")
-    if kind == "html":
-        about = f"{branch.concept.size:,} passages in {len(branch):,} concepts"
-        data = to_html(branch, title=title, subtitle=about, query=job.wanted.query).encode()
-    else:
-        with job.screen.working("drawing"):
-            data = to_figure(branch, cast("Literal['png', 'svg']", kind))
-    _write(path, data)
-    _tell(job.screen, path, branch)
+    about = f"{branch.concept.size:,} passages in {len(branch):,} concepts"
+    _write(job.screen, path, to_html(branch, title=title, subtitle=about, query=job.query), branch)
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(screen: Screen, path: Path, text: str, branch: Branch | None) -> None:
+    """Write a file, and report its size and how much of the tree it shows."""
     try:
-        path.write_bytes(data)
+        path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise DiskError(f"{path} cannot be written ({error.strerror}): choose another place") from error
-
-
-def _tell(screen: Screen, path: Path, branch: Branch | None) -> None:
-    if not screen.json:
-        screen.say(f"{path}: {_concepts(branch)}, {path.stat().st_size / 1e6:.1f} MB")
-
-
-def _concepts(branch: Branch | None) -> str:
-    count = 0 if branch is None else len(branch)
-    hidden: Iterable[int] = () if branch is None else (each.hidden for each in branch.walk())
-    more = sum(1 for each in hidden if each)
-    rest = f" ({more:,} of them with more below)" if more else ""
-    return f"{count:,} concept{'' if count == 1 else 's'}{rest}"
+    if screen.json:
+        return
+    shown = [] if branch is None else list(branch.walk())
+    closed = sum(1 for each in shown if each.hidden)
+    rest = f" ({closed:,} of them with more below)" if closed else ""
+    count = f"{len(shown):,} concept{'' if len(shown) == 1 else 's'}"
+    screen.say(f"{path}: {count}{rest}, {path.stat().st_size / 1e6:.1f} MB")

@@ -1,10 +1,8 @@
-"""A client of `gossamer serve`, with the methods of `Index`, now and later (async).
+"""Clients of `gossamer serve`, with the methods of `Index`.
 
-calls       each method as a request and a way to read its answer
+client      `Client`                                       async_client   `AsyncClient`
+calls       each method as a request and a reader          transport      requests, retries, errors
 decoding    JSON → the dataclasses of `gossamer.results`
-failures    problem details → the exceptions of `gossamer.errors`
-retries     which answers are worth another try, and when
-client      `Client`            async_client        `AsyncClient`
 
 Needs httpx: ``pip install "gossamer[client]"``.
 """

@@ -1,10 +1,10 @@
-"""Each method as a request, and a way to read its answer. Nothing is sent here: both clients share this."""
+"""Each method as a `Call`: a request and a function that reads the answer. Both clients share them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,68 +15,49 @@ from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, 
 
 _T = TypeVar("_T")
 
-_ALL = 1000
-"""Levels, more than any tree has."""
+Vector: TypeAlias = npt.ArrayLike | None
+"""A query's vector, or the vectors of documents."""
+
+_ALL_LEVELS = 1000
+"""A depth greater than that of any tree."""
 
 
 @dataclass(frozen=True)
 class Call(Generic[_T]):
-    """A request: `path` is below the index's address."""
+    """A request; `path` is relative to the address of the index."""
 
     method: str
     path: str
     read: Callable[[Any], _T]
     body: Any = None
     params: Mapping[str, Any] | None = None
-    again: bool = True
-    """Whether sending it twice does the same as sending it once."""
+    repeatable: bool = True
+    """Whether sending it twice has the same effect as sending it once."""
 
 
-def search(
-    query: str | None,
-    k: int,
-    where: Mapping[str, Any] | None,
-    within: int | None,
-    hybrid: bool | float,
-    vector: npt.ArrayLike | None,
-    recall: float | None,
-    explain: bool,
-    min_confidence: float,
-) -> Call[Hits]:
-    """`Index.search`."""
-    body = {
-        **_asking(query, vector),
-        "k": k,
-        "where": where,
-        "within": within,
-        "hybrid": hybrid,
-        "recall": recall,
-        "explain": explain,
-        "min_confidence": min_confidence,
-    }
-    return Call("POST", "/search", _as_hits, body)
+def search(query: str | None, vector: Vector, **options: Any) -> Call[Hits]:
+    """`Index.search`; `options` are its other arguments, by name."""
+
+    def read(answer: Any) -> Hits:
+        return Hits(decode(list[Hit], answer["hits"]), visited=answer["visited"])
+
+    return Call("POST", "/search", read, {**_query(query, vector), **options})
 
 
-def _as_hits(answer: Any) -> Hits:
-    return Hits(decode(list[Hit], answer["hits"]), visited=answer["visited"])
-
-
-def explain(
-    query: str | None, id: str, k: int, hybrid: bool | float, vector: npt.ArrayLike | None
-) -> Call[Explanation]:
+def explain(query: str | None, id: str, k: int, hybrid: bool | float, vector: Vector) -> Call[Explanation]:
     """`Index.explain`."""
-    body = {**_asking(query, vector), "id": id, "k": k, "hybrid": hybrid}
+    body = {**_query(query, vector), "id": id, "k": k, "hybrid": hybrid}
     return Call("POST", "/explain", lambda answer: decode(Explanation, answer), body)
 
 
-def novelty(query: str | None, vector: npt.ArrayLike | None) -> Call[Novelty]:
+def novelty(query: str | None, vector: Vector) -> Call[Novelty]:
     """`Index.novelty`."""
-    return Call("POST", "/novelty", lambda answer: decode(Novelty, answer), _asking(query, vector))
+    return Call("POST", "/novelty", lambda answer: decode(Novelty, answer), _query(query, vector))
 
 
-def find_concepts(query: str | None, k: int, vector: npt.ArrayLike | None) -> Call[list[ConceptMatch]]:
+def find_concepts(query: str | None, k: int, vector: Vector) -> Call[list[ConceptMatch]]:
     """`Index.find_concepts`."""
-    body = {**_asking(query, vector), "k": k}
+    body = {**_query(query, vector), "k": k}
     return Call("POST", "/concepts/find", lambda answer: decode(list[ConceptMatch], answer["matches"]), body)
 
 
@@ -84,11 +65,12 @@ def add(
     texts: str | Iterable[str],
     ids: str | Iterable[str] | None,
     metadata: Mapping[str, Any] | Iterable[Mapping[str, Any] | None] | None,
-    vectors: npt.ArrayLike | None,
+    vectors: Vector,
 ) -> Call[list[str]]:
-    """`Index.add`: all in one request, so that all of them are in or none."""
+    """`Index.add`: all documents in one request, so that all of them are added or none."""
     if isinstance(texts, str):
-        texts, ids, metadata = [texts], [ids] if isinstance(ids, str) else ids, _listed(metadata)
+        texts, ids = [texts], [ids] if isinstance(ids, str) else ids
+        metadata = [metadata] if isinstance(metadata, Mapping) else metadata
     rows = list(texts)
     columns: dict[str, list[Any]] = {"text": rows}
     if ids is not None:
@@ -102,7 +84,7 @@ def add(
             raise InputError(f"got {len(column)} of {name!r} for {len(rows)} texts: pass one for each")
     documents = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return Call(
-        "POST", "/documents", lambda answer: list(answer["ids"]), {"documents": documents}, again=ids is not None
+        "POST", "/documents", lambda answer: list(answer["ids"]), {"documents": documents}, repeatable=ids is not None
     )
 
 
@@ -120,7 +102,7 @@ def get(ids: str | Iterable[str]) -> Call[list[Document]]:
 
 def concepts(depth: int | None) -> Call[list[Concept]]:
     """`Index.concepts`."""
-    depth = _ALL if depth is None else depth
+    depth = _ALL_LEVELS if depth is None else depth
     return Call("GET", "/concepts", lambda answer: decode(list[Concept], answer["concepts"]), params={"depth": depth})
 
 
@@ -145,18 +127,14 @@ def info() -> Call[IndexInfo]:
     return Call("GET", "/info", lambda answer: decode(IndexInfo, answer))
 
 
-def refit() -> Call[None]:
-    """`Index.refit`."""
-    return Call("POST", "/refit", lambda answer: None)
+def rebuild() -> Call[None]:
+    """`Index.rebuild`."""
+    return Call("POST", "/rebuild", lambda answer: None)
 
 
-def _asking(query: str | None, vector: npt.ArrayLike | None) -> dict[str, Any]:
+def _query(query: str | None, vector: Vector) -> dict[str, Any]:
     return {"query": query, "vector": None if vector is None else np.asarray(vector).ravel().tolist()}
 
 
 def _ids(ids: str | Iterable[str]) -> list[str]:
     return [ids] if isinstance(ids, str) else list(ids)
-
-
-def _listed(metadata: Any) -> Any:
-    return [metadata] if isinstance(metadata, Mapping) else metadata

@@ -1,77 +1,50 @@
-"""`Client`: an index that is somewhere else."""
+"""`Client`: an index on a server."""
 
 from __future__ import annotations
 
-import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
-import numpy.typing as npt
-
-from gossamer.client import calls, sending
-from gossamer.client.calls import Call
-from gossamer.client.failures import error_of
-from gossamer.client.retries import pause
+from gossamer.client import calls, transport
+from gossamer.client.calls import Call, Vector
 from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hits, IndexInfo, Novelty, Topics
 
 _T = TypeVar("_T")
 
 
-class Client:
+class Client(transport.BaseClient):
     """A server's index, with the methods of `Index`: the same arguments, answers and errors.
 
         with Client("http://127.0.0.1:8080", key="gsm_…") as ix:
             hits = ix.search("a question")
 
-    url      of the server
-    key      where it wants one
-    index    by name; without, the server's first
-    timeout  seconds for an answer
-    retries  how often a request is sent again that the server had no time for (429, 503), if that does no harm
-    verify   the certificates to trust, as httpx takes them
+    See `BaseClient` for the arguments.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None = None,
-        index: str | None = None,
-        timeout: float = 30.0,
-        retries: int = 3,
-        verify: ssl.SSLContext | bool = True,
-    ) -> None:
-        self._httpx = sending.library()
-        self._url, self._retries = sending.base_url(url, index), retries
-        self._http = self._httpx.Client(
-            base_url=self._url, headers=sending.headers(key), timeout=timeout, verify=verify
-        )
+    _KIND = "Client"
 
     def close(self) -> None:
-        """Let go of the connection. Closing twice does nothing."""
+        """Close the connection. Closing twice does nothing."""
         self._http.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _do(self, call: Call[_T]) -> _T:
         for tried in range(self._retries + 1):
             try:
-                response = self._http.request(**sending.request_of(call))
+                response = self._http.request(**transport.request_of(call))
             except self._httpx.TransportError as error:
-                raise sending.unreachable(error, self._url) from error
-            wait = pause(call, response.status_code, response.headers.get("Retry-After"), tried, self._retries)
-            if wait is None:
+                raise self._unreachable(error) from error
+            pause = self._pause(call, response, tried)
+            if pause is None:
                 break
-            time.sleep(wait)
-        return sending.answer_of(call, response)
+            time.sleep(pause)
+        return transport.answer_of(call, response)
 
     # -- changing ----------------------------------------------------------------------------------
 
@@ -81,7 +54,7 @@ class Client:
         ids: str | Iterable[str] | None = None,
         metadata: Mapping[str, Any] | Iterable[Mapping[str, Any] | None] | None = None,
         *,
-        vectors: npt.ArrayLike | None = None,
+        vectors: Vector = None,
     ) -> list[str]:
         """Add documents in one request; returns their ids. All are durable when this returns; after an error, none."""
         return self._do(calls.add(texts, ids, metadata, vectors))
@@ -89,32 +62,35 @@ class Client:
     def add_stream(
         self, documents: Iterable[Mapping[str, Any]], *, progress: Callable[[int], object] | None = None
     ) -> int:
-        """Add as many documents as you like, each ``{"text", "id"?, "metadata"?, "vector"?}``; returns their number.
+        """Add any number of documents, each ``{"text", "id"?, "metadata"?, "vector"?}``; returns their number.
 
-        They are added batch by batch: `progress` is told how many are durable. After an error, those stay.
+        They are added batch by batch: `progress` is called with the number that is durable. After an error, those stay.
         """
-        seen = sending.Acknowledged()
-        body = sending.documents_as_lines(documents)
+        seen = transport.StreamProgress()
+        body = map(transport.as_line, documents)
         try:
-            with self._http.stream("POST", "/documents/stream", content=body, headers=sending.STREAM) as response:
+            with self._http.stream("POST", "/documents/stream", content=body, headers=transport.STREAM) as response:
                 if not response.is_success:
                     response.read()
-                    raise error_of(response.status_code, response.json())
+                    raise transport.error_of(response.status_code, response.json())
                 for line in response.iter_lines():
                     added = seen.take(line)
                     if progress is not None:
                         progress(added)
         except self._httpx.TransportError as error:
-            raise sending.unreachable(error, self._url) from error
+            raise self._unreachable(error) from error
         return seen.finish()
 
     def delete(self, ids: str | Iterable[str]) -> int:
-        """Remove documents; returns how many went. Ids that are not there are no error."""
+        """Delete documents; returns how many there were. Ids that are not there are no error."""
         return self._do(calls.delete(ids))
 
-    def refit(self) -> None:
-        """Fit the whitener to all documents there are now, and grow the tree again. Needs an admin's key."""
-        self._do(calls.refit())
+    def rebuild(self) -> None:
+        """Fit the whitener to all documents there are now, and build the tree again. Needs an admin's key."""
+        self._do(calls.rebuild())
+
+    refit = rebuild
+    """The former name of `rebuild`."""
 
     # -- searching ---------------------------------------------------------------------------------
 
@@ -126,13 +102,18 @@ class Client:
         where: Mapping[str, Any] | None = None,
         within: int | None = None,
         hybrid: bool | float = True,
-        vector: npt.ArrayLike | None = None,
+        vector: Vector = None,
         recall: float | None = None,
         explain: bool = False,
         min_confidence: float = 0.0,
     ) -> Hits:
         """The k best documents, best first. See `Index.search`."""
-        return self._do(calls.search(query, k, where, within, hybrid, vector, recall, explain, min_confidence))
+        return self._do(
+            calls.search(
+                query, vector, k=k, where=where, within=within, hybrid=hybrid, recall=recall, explain=explain,
+                min_confidence=min_confidence,
+            )
+        )  # fmt: skip
 
     def explain(
         self,
@@ -141,22 +122,20 @@ class Client:
         *,
         k: int = 10,
         hybrid: bool | float = True,
-        vector: npt.ArrayLike | None = None,
+        vector: Vector = None,
     ) -> Explanation:
         """Why document `id`, any document, scores as it does for `query`. See `Index.explain`."""
         return self._do(calls.explain(query, id, k, hybrid, vector))
 
-    def novelty(self, query: str | None = None, *, vector: npt.ArrayLike | None = None) -> Novelty:
+    def novelty(self, query: str | None = None, *, vector: Vector = None) -> Novelty:
         """How unusual a query is. See `Index.novelty`."""
         return self._do(calls.novelty(query, vector))
 
-    def find_concepts(
-        self, query: str | None = None, k: int = 10, *, vector: npt.ArrayLike | None = None
-    ) -> list[ConceptMatch]:
+    def find_concepts(self, query: str | None = None, k: int = 10, *, vector: Vector = None) -> list[ConceptMatch]:
         """At most k concepts that a query fits. See `Index.find_concepts`."""
         return self._do(calls.find_concepts(query, k, vector))
 
-    # -- looking -----------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     @overload
     def get(self, ids: str) -> Document: ...  # type: ignore[overload-overlap]
@@ -187,7 +166,7 @@ class Client:
         return found if levels is not None else found[0]
 
     def info(self) -> IndexInfo:
-        """What the index is and what it takes; its path is told to admins alone."""
+        """What the index holds and what it takes on disk; its path is shown to admin keys only."""
         return self._do(calls.info())
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""JSON back into dataclasses, by their own types: what came out of an index on one side goes in on the other."""
+"""JSON → dataclasses, by the types of their fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Read = Callable[[Any], Any]
 
 
 def decode(kind: type[_T], value: Any) -> _T:
-    """`value` as a `kind`. Fields that `kind` does not have are left out: a newer server may send more."""
+    """`value` as a `kind`. Unknown fields are ignored: a newer server may send more."""
     try:
         reader: _Read = _reader(cast("Hashable", kind))
         found: _T = reader(value)
@@ -28,7 +28,7 @@ def decode(kind: type[_T], value: Any) -> _T:
 
 @cache
 def _reader(kind: Any) -> _Read:
-    """How to read a value of this type."""
+    """A function that reads a value of this type."""
     origin, arguments = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
         return _dataclass_reader(kind)
@@ -42,11 +42,7 @@ def _reader(kind: Any) -> _Read:
         (other,) = (each for each in arguments if each is not type(None))
         inner = _reader(other)
         return lambda value: None if value is None else inner(value)
-    return _as_it_is
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
+    return lambda value: value
 
 
 def _dataclass_reader(kind: type) -> _Read:

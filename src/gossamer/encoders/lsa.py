@@ -4,18 +4,23 @@ TF-IDF over words and pairs of words (Salton and Buckley 1988: sublinear term fr
 unit length), then a truncated singular value decomposition (Deerwester et al. 1990). The SVD is the
 randomised one of Halko, Martinsson and Tropp (2011) with a fixed seed.
 
-Two things differ from the textbook, since the axes of an SVD go to whatever is frequent, and in questions
-that is "what is the" and not the matter: idf is squared, and words in over a fifth of all texts are left out.
+Two things differ from the textbook, since the axes of an SVD follow whatever is frequent, and in questions
+that is "what is the" and not their subject: idf is squared, and words in over a fifth of all texts are left out.
 Recall@10, cosine (QQP 10k, Cranfield, SciFact): textbook .50 .43 .61, squared idf .60 .46 .72, both .67 .46 .74.
 The two were chosen among 18 variants by these same queries, so expect a little less elsewhere.
+
+Words are runs of letters, digits and marks, in any script. Scripts written without spaces (Chinese, Japanese, Thai,
+Lao, Burmese, Khmer) are split into characters, so that pairs of neighbours take the place of words.
 """
 
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -23,33 +28,31 @@ import numpy.typing as npt
 
 from gossamer.array_types import Floats
 from gossamer.checks import one_of, positive
-from gossamer.encoders.protocol import Kind, Progress, check_kind, check_texts, fingerprint_of
-from gossamer.encoders.words import terms, words
+from gossamer.encoders.protocol import CheckedEncoder, Kind, Progress, check_texts, fingerprint_of
 from gossamer.errors import CorruptError, EmptyTextError, ParameterError, StateError
-from gossamer.files.bundle import Bundle
+from gossamer.files.bundle import CURE, Bundle
 
 _MOST_TERMS = 50_000
-"""The most frequent terms are kept: 50 MB of components at 256 dimensions."""
+"""The most frequent terms are kept: 50 MB of axes at 256 dimensions."""
 
 _LARGE = 1_000
-"""From this many texts on, what occurs in one text alone teaches nothing, and what occurs in many is a stop word."""
+"""From this many texts on, terms that occur in one text are dropped, and frequent words are stop words."""
 
 _COMMON = 0.2
-"""The share of texts that makes a word a stop word."""
+"""The share of texts above which a word is a stop word."""
 
 _BLOCK = 2_048
 """Texts encoded at a time, between two reports of progress."""
 
 
-class LsaEncoder:
+class LsaEncoder(CheckedEncoder):
     """Fitted on the texts of the index, deterministic, any language.
 
-    Vectors have unit length, in at most `components` dimensions: fewer where the corpus has fewer
-    independent directions. A text without a known word gets the **zero vector**: it is equally far
-    from everything, which is all that can be said about it.
+    Vectors have unit length and at most `components` dimensions: fewer if the corpus has fewer independent
+    directions. A text without a known word gets the **zero vector**, which is equally far from everything.
 
     `stop_words`: words to leave out: those in over a fifth of the texts of a large corpus, whatever its
-    language ("auto"), a list of English ones, or none.
+    language ("auto"), a list of English ones ("english"), or none ("none").
     """
 
     def __init__(
@@ -67,7 +70,7 @@ class LsaEncoder:
 
     @property
     def fitted(self) -> bool:
-        """Whether there is anything learnt to encode with."""
+        """Whether `fit` was called or a state was loaded."""
         return self._vectorizer is not None
 
     @property
@@ -85,37 +88,35 @@ class LsaEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the settings and of what was learnt: another corpus gives another one."""
+        """A hash of the settings and of what was learnt: it changes with the corpus."""
         return self._fingerprint
 
     def fit(self, texts: Sequence[str]) -> LsaEncoder:
-        """Learn vocabulary, weights and axes from `texts`; what was learnt before is forgotten."""
+        """Learn vocabulary, weights and axes from `texts`; what was learnt before is discarded."""
         rows = check_texts(texts)
         if not rows:
             raise EmptyTextError("lsa cannot be fitted on no texts: give at least one")
         stop = _stop_list(self._stop_words, rows)
         vocabulary, idf, matrix = _weigh(rows, stop)
         axes = _principal_axes(matrix, self._components, self._seed)
-        self._learnt(stop, vocabulary, idf, axes)
+        self._set_state(stop, vocabulary, idf, axes)
         return self
 
-    def encode(self, texts: Sequence[str], *, kind: Kind = "document", progress: Progress | None = None) -> Floats:
-        """Unit vectors, the same for documents and queries; zero where no word is known."""
-        rows = check_texts(texts)
-        check_kind(kind)
+    def _vectors(self, texts: list[str], kind: Kind, progress: Progress | None) -> Floats:
+        """Unit vectors, the same for documents and queries; zero if no word is known."""
         self._need_fit()
-        vectors = np.zeros((len(rows), self.dim), np.float32)
-        for start in range(0, len(rows), _BLOCK):
-            block = self._vectorizer.transform(rows[start : start + _BLOCK]) @ self._axes
+        vectors = np.zeros((len(texts), self.dim), np.float32)
+        for start in range(0, len(texts), _BLOCK):
+            block = self._vectorizer.transform(texts[start : start + _BLOCK]) @ self._axes
             lengths = np.linalg.norm(block, axis=1, keepdims=True)
-            # Shorter than rounding error means nothing was left of the text: a direction would be made up.
+            # A vector shorter than rounding errors has no meaningful direction.
             np.divide(block, lengths, out=vectors[start : start + _BLOCK], where=lengths > 1e-6)
             if progress is not None:
-                progress(min(start + _BLOCK, len(rows)), len(rows))
+                progress(min(start + _BLOCK, len(texts)), len(texts))
         return vectors
 
     def state(self) -> Bundle:
-        """All that was learnt, as plain arrays."""
+        """Everything that was learnt, as plain arrays."""
         self._need_fit()
         return Bundle(
             params=self._settings(),
@@ -129,24 +130,33 @@ class LsaEncoder:
 
     @classmethod
     def from_state(cls, bundle: Bundle) -> LsaEncoder:
-        """The encoder that `state` described: it gives the same vectors, bit for bit."""
+        """The encoder whose `state` was saved: it gives the same vectors, bit for bit.
+
+        Raises CorruptError for a state that `fit` cannot have produced.
+        """
         try:
             encoder = cls(**bundle.params)
-            stop, vocabulary = _as_words(bundle.arrays["stop"]), _as_words(bundle.arrays["vocabulary"])
-            idf, axes = bundle.arrays["idf"], bundle.arrays["axes"]
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise _corrupt(f"cannot be understood ({error})") from error
-        _check_learnt(vocabulary, idf, axes, encoder._components)
-        encoder._learnt(stop, vocabulary, idf, axes)
+            stop, vocabulary = (_as_words(bundle.array(name, np.uint8, None)) for name in ("stop", "vocabulary"))
+        except (TypeError, ValueError) as error:  # settings of another type or range, or bytes that are not UTF-8
+            raise CorruptError(f"the saved lsa encoder cannot be understood ({error}): {CURE}") from error
+        # A weight is the square of a logarithm, and axes have unit length.
+        idf = bundle.numbers("idf", np.float32, len(vocabulary), least=0, most=1e6)
+        axes = bundle.numbers("axes", np.float32, len(vocabulary), None, least=-1.01, most=1.01)
+        if not 1 <= axes.shape[1] <= encoder._components or len(set(vocabulary)) < len(idf):
+            raise CorruptError(
+                f"the saved lsa encoder has {axes.shape[1]} axes, where 1 to {encoder._components} are possible, and "
+                f"{len(set(vocabulary))} different words for {len(idf)} weights: {CURE}"
+            )
+        encoder._set_state(stop, vocabulary, idf, axes)
         return encoder
 
     def _settings(self) -> dict[str, Any]:
         return {"components": self._components, "stop_words": self._stop_words, "seed": self._seed}
 
-    def _learnt(self, stop: list[str], vocabulary: list[str], idf: Floats, axes: Floats) -> None:
+    def _set_state(self, stop: list[str], vocabulary: list[str], idf: Floats, axes: Floats) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        # Made of the saved parts alone, also just after fitting: so saved and fitted cannot differ.
+        # Built from what is saved, also just after fitting, so that a loaded encoder equals the fitted one.
         analyze = partial(terms, stop=frozenset(stop))
         vectorizer = TfidfVectorizer(analyzer=analyze, sublinear_tf=True, vocabulary=vocabulary, dtype=np.float32)
         vectorizer.idf_ = idf
@@ -191,13 +201,13 @@ def _principal_axes(matrix: Any, components: int, seed: int) -> Floats:
 
     wanted = min(components, *matrix.shape)
     _, sizes, rows = randomized_svd(matrix, wanted, n_iter=2, random_state=seed)
-    # Directions the corpus does not have (repeated texts, say) come back as noise of no size.
+    # Directions that the corpus does not have (because of repeated texts, say) are noise with singular values near 0.
     there = int(np.count_nonzero(sizes > 1e-5 * sizes[0]))
     return np.ascontiguousarray(rows[:there].T, dtype=np.float32)
 
 
 def _stop_list(name: str, rows: list[str]) -> list[str]:
-    """The words to leave out, sorted; they are saved with the rest, so that no later list can differ."""
+    """The words to leave out, sorted. They are saved, so that another version of the list changes nothing."""
     if name == "english":
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -214,33 +224,62 @@ def _as_seed(seed: int) -> int:
     return seed
 
 
-def _check_learnt(vocabulary: list[str], idf: Floats, axes: Floats, components: int) -> None:
-    """What comes from a file may be anything: only what `fit` could have learnt is let through."""
-    if idf.dtype != np.float32 or axes.dtype != np.float32 or idf.ndim != 1 or axes.ndim != 2:
-        raise _corrupt(f"has weights of {idf.dtype} {idf.shape} and axes of {axes.dtype} {axes.shape}")
-    if not 0 < len(vocabulary) == len(idf) == len(axes):
-        raise _corrupt(
-            f"has {len(vocabulary)} words, {len(idf)} weights and {len(axes)} rows of axes: the same number is needed"
-        )
-    if len(set(vocabulary)) < len(vocabulary):
-        raise _corrupt("has a word twice")
-    if not 1 <= axes.shape[1] <= components:
-        raise _corrupt(f"has {axes.shape[1]} axes, where 1 to {components} are possible")
-    # Axes have unit length, and a weight is the square of a logarithm. NaN is below nothing.
-    if not (np.abs(axes).max() < 1.01 and np.abs(idf).max() < 1e6):
-        raise _corrupt("has numbers that nothing could have taught it")
-
-
-def _corrupt(what: str) -> CorruptError:
-    return CorruptError(f"the saved lsa encoder {what}: restore it from a copy or build the index again")
-
-
 def _as_bytes(some: list[str]) -> npt.NDArray[np.uint8]:
-    """Words as an array, for the disk; no word holds a line feed."""
+    """Words as an array that can be saved; no word contains a line feed."""
     return np.frombuffer("\n".join(some).encode(), np.uint8).copy()
 
 
 def _as_words(array: npt.NDArray[np.uint8]) -> list[str]:
-    if array.dtype != np.uint8:
-        raise ValueError(f"words are kept as bytes, not as {array.dtype}")
     return array.tobytes().decode().split("\n") if array.size else []
+
+
+_SPACELESS = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Burmese
+    (0x1780, 0x17FF),  # Khmer
+    (0x3005, 0x3007),  # 々 and similar marks
+    (0x3040, 0x30FF),  # hiragana, katakana
+    (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF),  # Han
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
+)
+"""Code points of scripts written without spaces."""
+
+
+class _Table(dict[int, str]):
+    """A table for `str.translate` that is filled on demand: a lookup is faster than computing the category."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if unicodedata.category(character)[0] not in "LNM":
+            value = " "
+        elif any(first <= code <= last for first, last in _SPACELESS):
+            value = f" {character} "
+        else:
+            value = character
+        self[code] = value
+        return value
+
+
+_TABLE = _Table()
+
+
+def words(text: str) -> list[str]:
+    """The words of `text`, in order, case-folded and normalised (NFKC).
+
+    >>> words("Don't panic, ＴＯＫＹＯ! 東京都")
+    ['don', 't', 'panic', 'tokyo', '東', '京', '都']
+    """
+    return unicodedata.normalize("NFKC", text).casefold().translate(_TABLE).split()
+
+
+def terms(text: str, stop: Container[str] = ()) -> list[str]:
+    """Words and pairs of neighbouring words, without the words in `stop`.
+
+    >>> terms("the red fox", stop={"the"})
+    ['red', 'fox', 'red fox']
+    """
+    kept = [word for word in words(text) if word not in stop]
+    return kept + [f"{left} {right}" for left, right in pairwise(kept)]

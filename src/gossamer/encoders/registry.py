@@ -1,7 +1,7 @@
 """From a name or a function to an encoder.
 
 A name may carry options after a question mark, as in ``hf:gpt2?pool=last&layer=-2``. They are the
-keyword arguments of the encoder's class, so there is one list of them, in its signature.
+keyword arguments of the encoder's class.
 """
 
 from __future__ import annotations
@@ -11,22 +11,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
-from gossamer.encoders.protocol import Encoder, is_encoder
-from gossamer.errors import ParameterError, UnknownEncoderError
+from gossamer.array_types import Floats
+from gossamer.encoders.lsa import LsaEncoder
+from gossamer.encoders.onnx import OnnxEncoder
+from gossamer.encoders.protocol import CheckedEncoder, Encoder, Kind, Progress, fingerprint_of, is_encoder
+from gossamer.encoders.sentence_transformers import SentenceTransformersEncoder
+from gossamer.encoders.transformers import TransformersEncoder
+from gossamer.errors import ParameterError, StateError, UnknownEncoderError
 
 
 def load_encoder(spec: str | Encoder | Callable[[list[str]], Any]) -> Encoder:
-    """The encoder that `spec` names or is: a name, an encoder, or any callable ``list[str] -> array``.
+    """The encoder for `spec`: a name, an encoder, or any callable ``list[str] -> array``.
 
-    Models load at first use, so that this is cheap and an index can be opened without its model.
-    An object with an ``encode`` method of its own kind (a SentenceTransformer, say) counts as that method.
+    Models are loaded at first use, so that this is cheap and an index can be opened without its model.
+    Of an object that has an ``encode`` method but is no encoder (a SentenceTransformer, say) that method is used.
     """
     if isinstance(spec, str):
         return _by_name(spec)
     if is_encoder(spec):
         return spec
-    from gossamer.encoders.callable import CallableEncoder
-
     function = getattr(spec, "encode", spec)
     if not callable(function):
         raise UnknownEncoderError(
@@ -36,7 +39,7 @@ def load_encoder(spec: str | Encoder | Callable[[list[str]], Any]) -> Encoder:
 
 
 def known_encoders() -> dict[str, str]:
-    """The names `load_encoder` knows, each with a line about it."""
+    """The names `load_encoder` knows, each with a description."""
     return {
         "minilm": "all-MiniLM-L6-v2 in int8, 384 dimensions, English; 24 MB fetched at first use",
         "lsa": "TF-IDF and SVD fitted on your own corpus, any language; nothing to fetch",
@@ -45,26 +48,76 @@ def known_encoders() -> dict[str, str]:
     }
 
 
+class CallableEncoder(CheckedEncoder):
+    """A callable ``list[str] -> array`` as an encoder.
+
+    `kind` ("document" or "query") is passed on if the callable has a parameter of that name.
+
+    Two functions cannot be told apart, so all unnamed ones share a fingerprint and only the dimension protects an
+    index from the wrong one. With a `name` that changes with the model (a version, say), the index notices.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, name: str | None = None, dim: int | None = None) -> None:
+        self._function = function
+        self._name = name
+        self._dim = dim
+        self._takes_kind = _takes_kind(function)
+
+    @property
+    def dim(self) -> int:
+        """Length of the vectors, known after the first call."""
+        if self._dim is None:
+            raise StateError(
+                "the dimension of a callable encoder is known after its first call: encode something first"
+            )
+        return self._dim
+
+    @property
+    def name(self) -> str:
+        """``callable:`` and the given name, or the name of the function."""
+        return f"callable:{self._name or getattr(self._function, '__qualname__', type(self._function).__name__)}"
+
+    @property
+    def named(self) -> bool:
+        """Whether a name was given that tells this function from others."""
+        return self._name is not None
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the given name; the same for all functions without one."""
+        return fingerprint_of(encoder="callable", name=self._name)
+
+    def encode(self, texts: Sequence[str], *, kind: Kind = "document", progress: Progress | None = None) -> Floats:
+        """The callable's vectors, one row for each text. Errors of the callable are not caught."""
+        vectors = super().encode(texts, kind=kind, progress=progress)
+        if len(vectors):
+            self._dim = vectors.shape[1]
+            if progress is not None:
+                progress(len(vectors), len(vectors))
+        return vectors
+
+    def _vectors(self, texts: list[str], kind: Kind, progress: Progress | None) -> Any:
+        given = self._function(texts, kind=kind) if self._takes_kind else self._function(texts)
+        # A torch tensor may be on another device or require gradients.
+        return given.detach().cpu().float().numpy() if hasattr(given, "detach") else given
+
+
+def _takes_kind(function: Callable[..., Any]) -> bool:
+    try:
+        parameter = inspect.signature(function).parameters.get("kind")
+    except (TypeError, ValueError):  # some built-in callables have no signature
+        return False
+    return parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+
+
 def _by_name(spec: str) -> Encoder:
     base = spec.strip().partition("?")[0]
     scheme, colon, model = base.partition(":")
     options = options_of(spec)
-    if base == "minilm":
-        from gossamer.encoders.onnx import OnnxEncoder
-
-        return _make(OnnxEncoder, spec, (), options)
-    if base == "lsa":
-        from gossamer.encoders.lsa import LsaEncoder
-
-        return _make(LsaEncoder, spec, (), options)
-    if scheme == "st" and model:
-        from gossamer.encoders.sentence_transformers import SentenceTransformersEncoder
-
-        return _make(SentenceTransformersEncoder, spec, (model,), options)
-    if scheme == "hf" and model:
-        from gossamer.encoders.transformers import TransformersEncoder
-
-        return _make(TransformersEncoder, spec, (model,), options)
+    if base in _NAMES:
+        return _make(_NAMES[base], spec, (), options)
+    if scheme in _SCHEMES and model:
+        return _make(_SCHEMES[scheme], spec, (model,), options)
     if scheme == "callable" and colon:
         raise UnknownEncoderError(
             f"{spec!r} is a function and cannot be loaded by name: pass it again, as in Index.open(path, encoder=f)"
@@ -72,13 +125,17 @@ def _by_name(spec: str) -> Encoder:
     raise UnknownEncoderError(f"there is no encoder {spec!r}; {_known()}")
 
 
+_NAMES: dict[str, Callable[..., Encoder]] = {"minilm": OnnxEncoder, "lsa": LsaEncoder}
+_SCHEMES: dict[str, Callable[..., Encoder]] = {"st": SentenceTransformersEncoder, "hf": TransformersEncoder}
+
+
 def _known() -> str:
     lines = "".join(f"\n  {name:<11} {about}" for name, about in known_encoders().items())
-    return f'known are:{lines}\nor pass a callable list[str] -> array. Example: encoder="minilm"'
+    return f'known are:{lines}\nor pass a callable list[str] -> array. Example: encoder="minilm" (--encoder minilm)'
 
 
 def options_of(spec: str) -> dict[str, str]:
-    """The options after the question mark of a name, those without a value included."""
+    """The options after the question mark of a name, including those without a value."""
     tail = spec.strip().partition("?")[2]
     try:
         return dict(parse_qsl(tail, strict_parsing=True, keep_blank_values=True)) if tail else {}
@@ -87,7 +144,7 @@ def options_of(spec: str) -> dict[str, str]:
 
 
 def _make(kind: Callable[..., Encoder], spec: str, model: Sequence[str], options: dict[str, str]) -> Encoder:
-    """Call `kind` with the options turned into the types its signature states."""
+    """Call `kind` with the options converted to the types in its signature."""
     takes = {
         name: str(parameter.annotation)
         for name, parameter in inspect.signature(kind).parameters.items()

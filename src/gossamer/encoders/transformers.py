@@ -4,11 +4,16 @@ Encoders (BERT), decoders (GPT-2) and the encoder half of encoder–decoders (T5
 the right, whatever side the tokenizer prefers, and here rather than by the tokenizer: then a causal
 model's positions count from the first token, so padding changes no vector, and a tokenizer without a
 padding token (GPT-2) needs none.
+
+At the end: what ``st:`` needs too (a model's identity, its prompts, loading without progress bars).
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,20 +23,17 @@ from urllib.parse import urlencode
 import numpy as np
 
 from gossamer.array_types import Floats
-from gossamer.checks import as_vectors, one_of, positive
-from gossamer.encoders.folders import identity
-from gossamer.encoders.prompts import prompt_for, prompts_for
-from gossamer.encoders.protocol import Kind, Once, Progress, check_kind, check_texts, fingerprint_of
-from gossamer.encoders.quiet import quiet
+from gossamer.checks import one_of, positive
+from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, Progress, fingerprint_of
 from gossamer.errors import MissingExtraError, ModelUnavailableError, ParameterError
 
 _BLOCK = 1_024
-"""Texts tokenized and sorted by length at a time."""
+"""Texts tokenized at a time, then sorted by length into batches."""
 
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A model ready to run."""
+    """A loaded model."""
 
     model: Any
     tokenizer: Any
@@ -41,11 +43,11 @@ class _Loaded:
     device: str
 
 
-class TransformersEncoder:
-    """A transformers model by hub name, folder or ``.gguf`` file; vectors as pooled, not of unit length.
+class TransformersEncoder(CheckedEncoder):
+    """A transformers model by hub name, folder or ``.gguf`` file; its vectors are not normalised.
 
     `pool`: the mean over the tokens, the first token ("cls"), or the last one. `layer`: which hidden
-    states, 0 being the embeddings and -1 the last layer. `gguf`: the name of a GGUF file inside `model`.
+    states to pool, 0 for the embeddings and -1 for the last layer. `gguf`: the name of a GGUF file inside `model`.
     Models of the e5 and bge families get the prompts of their model cards.
     """
 
@@ -90,22 +92,19 @@ class TransformersEncoder:
         prompts = prompts_for(self._name)
         return fingerprint_of(encoder="hf", model=self._identity(), prompts=prompts, **self._settings())
 
-    def encode(self, texts: Sequence[str], *, kind: Kind = "document", progress: Progress | None = None) -> Floats:
-        """Pooled hidden states, one row for each text."""
-        rows = check_texts(texts)
-        check_kind(kind)
+    def _vectors(self, texts: list[str], kind: Kind, progress: Progress | None) -> Floats:
         loaded = self._loaded()
-        prompt = prompt_for(self._name, kind)
-        vectors = np.empty((len(rows), loaded.dim), np.float32)
+        prompt = prompts_for(self._name).get(kind, "")
+        vectors = np.empty((len(texts), loaded.dim), np.float32)
         done = 0
-        for start in range(0, len(rows), _BLOCK):
-            tokens = _tokenize(loaded, [prompt + text for text in rows[start : start + _BLOCK]])
+        for start in range(0, len(texts), _BLOCK):
+            tokens = _tokenize(loaded, [prompt + text for text in texts[start : start + _BLOCK]])
             for batch in _by_length(tokens, self._batch_size):
                 vectors[start + batch] = self._run(loaded, [tokens[row] for row in batch])
                 done += len(batch)
                 if progress is not None:
-                    progress(done, len(rows))
-        return as_vectors(vectors, what="the model's vectors")
+                    progress(done, len(texts))
+        return vectors
 
     def _settings(self) -> dict[str, Any]:
         return {"pool": self._pool, "layer": self._layer, "gguf": self._gguf, "max_tokens": self._max_tokens}
@@ -147,7 +146,7 @@ _POOLS = {"mean": _mean, "cls": _first, "last": _last}
 
 
 def _hidden_states(model: Any, ids: Any, mask: Any, layer: int) -> Any:
-    if layer == -1:  # the others need not be kept
+    if layer == -1:  # the other layers need not be returned
         return model(input_ids=ids, attention_mask=mask).last_hidden_state
     states = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
     return states[layer]
@@ -155,12 +154,12 @@ def _hidden_states(model: Any, ids: Any, mask: Any, layer: int) -> Any:
 
 def _tokenize(loaded: _Loaded, texts: list[str]) -> list[list[int]]:
     found = loaded.tokenizer(texts, truncation=True, max_length=loaded.max_tokens)["input_ids"]
-    # A tokenizer may drop every character of a text; a mean over no tokens would not be a number.
+    # A tokenizer may drop every character of a text, and the mean over no tokens is NaN.
     return [ids or [loaded.pad] for ids in found]
 
 
 def _by_length(tokens: list[list[int]], size: int) -> Iterator[Any]:
-    """Rows in batches of similar length, so that little is spent on padding; the longest first."""
+    """Batches of row numbers of similar length, so that there is little padding; the longest first."""
     order = np.argsort([-len(ids) for ids in tokens], kind="stable")
     for start in range(0, len(order), size):
         yield order[start : start + size]
@@ -178,13 +177,10 @@ def _load(model: str, gguf: str | None, max_tokens: int, layer: int, device: str
             tokenizer = AutoTokenizer.from_pretrained(place, **options)
             network = _network(place, config, options)
     except (ImportError, OSError, ValueError, KeyError) as error:
-        raise ModelUnavailableError(
-            f"hf:{model} could not be loaded ({error}): check the name, or give the path of a folder "
-            'that holds the model, or use encoder="lsa", which needs no files'
-        ) from error
+        raise unavailable(f"hf:{model}", error) from error
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    # Half precision would let the padding of a batch show in the last digits, and is slow on a CPU. The
-    # float of Module, since transformers forbids its own to models from GGUF, whose weights are plain by now.
+    # In half precision the padding of a batch would change the last digits, and it is slow on a CPU. The method of
+    # Module is used because transformers forbids its own for models from GGUF, whose weights are plain floats by now.
     network = torch.nn.Module.float(network).to(device).eval()
     return _Loaded(
         model=network,
@@ -197,13 +193,13 @@ def _load(model: str, gguf: str | None, max_tokens: int, layer: int, device: str
 
 
 def _need(libraries: Sequence[str], model: str, extra: str) -> None:
-    """Say at once what is missing; looking for a library does not import it."""
+    """Raise MissingExtraError if a library is not installed; find_spec does not import it."""
     if any(find_spec(library) is None for library in libraries):
         raise MissingExtraError(f"The encoder hf:{model}", extra)
 
 
 def _place(model: str, gguf: str | None) -> tuple[str, str | None]:
-    """Where from_pretrained should look, and for which GGUF file."""
+    """The folder or hub name for from_pretrained, and the GGUF file in it, if any."""
     path = Path(model).expanduser()
     if path.suffix == ".gguf" and path.is_file():
         return str(path.parent), path.name
@@ -211,7 +207,7 @@ def _place(model: str, gguf: str | None) -> tuple[str, str | None]:
 
 
 def _network(place: str, config: Any, options: dict[str, str]) -> Any:
-    """The part of the model that reads: all of it, or the encoder where there is also a decoder."""
+    """The model, or its encoder if it is an encoder–decoder."""
     from transformers import AutoModel, AutoModelForTextEncoding
 
     if config.model_type in {"t5", "mt5", "umt5"}:  # these can be loaded without their decoder
@@ -221,7 +217,7 @@ def _network(place: str, config: Any, options: dict[str, str]) -> Any:
 
 
 def _probe(network: Any, layer: int, device: str) -> int:
-    """The width of a layer, seen on a single token: settings call it by many names, and some lie."""
+    """The width of a layer, found by running one token: configurations name it differently, and some are wrong."""
     import torch
 
     with torch.inference_mode():
@@ -236,13 +232,102 @@ def _probe(network: Any, layer: int, device: str) -> int:
 
 
 def _longest(tokenizer: Any, config: Any) -> int:
-    """How many tokens the model has positions for; T5 and others without positions have no limit."""
+    """How many tokens the model has positions for; models without positions (T5) have no limit."""
     positions = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
     if "roberta" in config.model_type or config.model_type == "camembert":
-        positions -= (config.pad_token_id or 0) + 1  # their positions start after the padding token's number
+        positions -= (config.pad_token_id or 0) + 1  # their positions start after the id of the padding token
     return int(min(positions, tokenizer.model_max_length))
 
 
 def _padding(tokenizer: Any) -> int:
-    """The padding token, which RoBERTa counts positions by; without one any token will do, being masked."""
+    """The id of the padding token, which RoBERTa needs to count positions; any other model ignores it (masked)."""
     return int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0)
+
+
+def unavailable(name: str, error: Exception) -> ModelUnavailableError:
+    """The error for a model that could not be loaded."""
+    return ModelUnavailableError(
+        f"{name} could not be loaded ({error}): check the name, or give the path of a folder "
+        'that holds the model, or use encoder="lsa" (--encoder lsa), which needs no files'
+    )
+
+
+_SAMPLES = 16
+"""Samples read of a large file."""
+
+_SAMPLE_BYTES = 1 << 16
+
+
+def identity(model: str) -> str:
+    """What identifies a model: its hub name, or a hash of its content if it is a file or a folder.
+
+    The hash stays the same when a folder is moved and changes when the model is trained further. Reading gigabytes
+    would take longer than opening the index, so a file is hashed by its size and sixteen samples spread over it:
+    training changes all weights.
+    """
+    path = Path(model).expanduser()
+    if path.is_file():
+        return _sampled(path)
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file() and _matters(file.relative_to(path)))
+        lines = [f"{file.relative_to(path).as_posix()} {_sampled(file)}" for file in files]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return model
+
+
+def _matters(file: Path) -> bool:
+    """Whether a file holds weights, a vocabulary or settings, and is not hidden."""
+    hidden = any(part.startswith(".") for part in file.parts)
+    return not hidden and file.suffix in {".json", ".txt", ".model", ".safetensors", ".bin", ".gguf"}
+
+
+def _sampled(file: Path) -> str:
+    size = file.stat().st_size
+    digest = hashlib.sha256(str(size).encode())
+    with file.open("rb") as content:
+        if size <= _SAMPLES * _SAMPLE_BYTES:
+            digest.update(content.read())
+        else:
+            for sample in range(_SAMPLES):
+                content.seek(sample * (size - _SAMPLE_BYTES) // (_SAMPLES - 1))
+                digest.update(content.read(_SAMPLE_BYTES))
+    return digest.hexdigest()
+
+
+_INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+_BGE_ENGLISH = "Represent this sentence for searching relevant passages: "
+_BGE_CHINESE = "为这个句子生成表示以用于检索相关文章："
+
+_PROMPTS: tuple[tuple[str, dict[Kind, str]], ...] = (
+    (r"\be5-.*instruct", {"query": _INSTRUCT, "document": ""}),
+    (r"\be5-", {"query": "query: ", "document": "passage: "}),
+    (r"\bbge-(small|base|large)-en", {"query": _BGE_ENGLISH, "document": ""}),
+    (r"\bbge-(small|base|large)-zh", {"query": _BGE_CHINESE, "document": ""}),
+)
+"""By model name, as the model cards of intfloat/e5 and BAAI/bge prescribe; the first match wins. bge-m3 has none."""
+
+
+def prompts_for(model: str) -> dict[Kind, str]:
+    """The texts that a model of this name expects before a document and a query; empty for most models.
+
+    >>> prompts_for("intfloat/multilingual-e5-small")
+    {'query': 'query: ', 'document': 'passage: '}
+    """
+    name = model.rstrip("/").rsplit("/", 1)[-1].lower()
+    return next((prompts for pattern, prompts in _PROMPTS if re.search(pattern, name)), {})
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Turn off the progress bars and messages of transformers, and restore them afterwards."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,13 +1,13 @@
-"""Document → reasons, over the tree and the texts behind it; `Index` is the door to all of it.
+"""Documents and concepts → words: labels, exemplars, the concepts a query fits, and whether it fits at all.
 
-terms, stopwords       text → terms that may stand in a label
-sampling, members      which members of a concept are looked at
-labels, names          terms → what a concept is called, and for how long
-ways                   paths from the root, and which nodes to show
-exemplars, making      nodes → `Concept`s,
-concepts               which are kept as long as they hold
-basic, matching        the level people would name; the concepts a query fits
-cuts                   the best partition into groups
-paths                  evidence step by step, on the scale of the score
-novelty                whether a query is at home here
+passages      the texts behind the tree, and how much of each is read
+sampling      concept → a sample of its members, and the terms of their passages
+terms         text → terms that may stand in a label
+labels        terms of members, siblings and corpus → a label (class-based TF-IDF)
+label_cache   the labels of a tree, kept while their concepts change little; the user's labeller
+exemplars     concept → the documents that stand for it
+basic_level   path → the concept people would name first
+concepts      nodes of the tree → `Concept`s; read this first
+matching      query → the concepts it fits
+novelty       query → how unusual it is
 """

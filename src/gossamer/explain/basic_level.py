@@ -1,12 +1,12 @@
 """The basic level of a path: the concept people would name first, neither too general nor too special.
 
-Category utility (Gluck and Corter 1985) weighs how much a concept tells, H(root) − H(c), by how many it tells it of,
-P(c). As it stands it nearly always picks a child of the root: going down, P falls by a factor at each step, and what
-is told grows by an amount. So the basic level here is where the geometric mean of utility and information peaks,
+Category utility (Gluck and Corter 1985) multiplies the information of a concept, H(root) − H(c), by its probability
+P(c). It nearly always chooses a child of the root, because P falls by a factor at each step down while the
+information grows by an amount. The basic level here maximises the geometric mean of utility and information,
 
     √(P(c)·[H(root) − H(c)] · [H(root) − H(c)]) = √P(c) · [H(root) − H(c)]
 
-which is 0 at the root and small near the leaves. Leaves are not considered: a document is no concept.
+which is 0 at the root and small near the leaves. A leaf is never the basic level.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gossamer.tree.arrays import TreeArrays
 
 
 def weights(t: TreeArrays, nodes: Sequence[int], root: int) -> list[float]:
-    """How good a basic level each node below the root would be, √n · [H(root) − H(c)]; minus infinity for a leaf."""
+    """√n · [H(root) − H(c)] of each node; minus infinity for a leaf."""
     listed = list(nodes)
     found = np.sqrt(t.size[listed]) * (t.h[root] - t.h[listed])
     found[t.n_children[listed] == 0] = -np.inf
@@ -29,6 +29,6 @@ def weights(t: TreeArrays, nodes: Sequence[int], root: int) -> list[float]:
 
 
 def basic_level(weights: Sequence[float]) -> int | None:
-    """Where the basic level is on a path of these weights, root and all; None with nothing between root and leaf."""
+    """The position of the basic level among the weights of a path, root first; None for a root and a leaf alone."""
     best = max(weights[1:], default=-math.inf)
     return None if best == -math.inf else weights.index(best, 1)

@@ -1,4 +1,4 @@
-"""Documents that stand for a concept: the one nearest to its prototype, then such as show how far it goes."""
+"""Documents that stand for a concept: the one nearest to its mean, then typical ones that differ from it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from gossamer.array_types import Longs
 from gossamer.tree.arrays import TreeArrays
 
 _MOST: Final = 3
+"""Exemplars of a concept, at most."""
 
 
 def exemplars(t: TreeArrays, node: int, documents: Longs) -> tuple[int, ...]:
-    """Up to three of `documents`, which lie below `node`, no two alike.
+    """Up to three of `documents`, members of the internal node `node`, no two of one leaf.
 
-    The first is nearest to the prototype. Each further one is, within the nearer half, the furthest from those
-    chosen already: different, and still typical.
+    The first is nearest to the mean. Each further one is, among the nearer half, the furthest from those chosen.
     """
-    if t.n_children[node] == 0:
-        return (int(documents[0]),)
-    candidates = _distinct(t, documents)
+    _, firsts = np.unique(t.leaf[documents], return_index=True)
+    candidates = documents[np.sort(firsts)]
     members = t.vectors[t.row[t.leaf[candidates]]].astype(np.float64)
-    away = np.square(members - t.mean[t.row[node]]).sum(axis=1)
-    nearer = np.argsort(away, kind="stable")[: max(_MOST, (len(away) + 1) // 2)]
+    distances = np.square(members - t.mean[t.row[node]]).sum(axis=1)
+    nearer = np.argsort(distances, kind="stable")[: max(_MOST, (len(distances) + 1) // 2)]
     candidates, members = candidates[nearer], members[nearer]
     if len(candidates) <= _MOST:
         return tuple(candidates.tolist())
@@ -33,11 +32,3 @@ def exemplars(t: TreeArrays, node: int, documents: Longs) -> tuple[int, ...]:
         chosen.append(int(np.argmax(apart)))
         apart = np.minimum(apart, np.square(members - members[chosen[-1]]).sum(axis=1))
     return tuple(candidates[chosen].tolist())
-
-
-def _distinct(t: TreeArrays, documents: Longs) -> Longs:
-    """The first document of each leaf."""
-    firsts: dict[int, int] = {}
-    for document, leaf in zip(documents.tolist(), t.leaf[documents].tolist(), strict=True):
-        firsts.setdefault(leaf, document)
-    return np.array(list(firsts.values()), np.int64)

@@ -1,11 +1,13 @@
 """Which concepts a query fits, each at the level of generality that fits it best.
 
-The measure is P(c)^⅓ · [log p(x|c) − log p(x|root)]: the evidence for a concept, weighed by its size. Going down a
-path it rises as long as the concepts get closer to the query, and falls once they get too special; the concepts at
-which it peaks are the answers. Evidence alone always prefers the smallest, and weighed by P itself, as category
-utility does, the largest. With documents of banking77 as queries, the best match had an F1 of .03 with the class of
-the query for evidence alone, .36 for the third root, .38 for the square root, .13 for P. Every internal node is
-looked at, so nothing is missed.
+In: the tree and a query in its space. Out: the concepts where the score peaks, best first.
+
+    score(c) = P(c)^⅓ · [log p(x|c) − log p(x|root)]
+
+Going down a path, the score rises while concepts get closer to the query and falls once they get too special. The
+log density alone always prefers the smallest concepts; weighted by P itself, as in category utility, the largest.
+With documents of banking77 as queries, the best match had an F1 with the query's class of .03 for the log density
+alone, .36 for the third root of P, .38 for the square root, .13 for P. All internal nodes are scored.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ import numpy as np
 from gossamer.array_types import Doubles, Floats
 from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Meta, TreeArrays
-from gossamer.tree.density import log_p
+from gossamer.tree.scoring import log_p
 
 
 def matching(t: TreeArrays, x: Floats, k: int) -> list[tuple[int, float]]:
-    """At most k concepts for a query as the tree sees it, best first, with their scores.
+    """At most k pairs of a node and its score, best first, for a query `x` in the tree's space.
 
-    Those that fit worse than the root, whose score is 0, are left out: of nothing that fits, the root is left.
+    The root has score 0. Concepts below 0 are left out; where none is left, the root is the answer.
     """
     root, slots = int(t.meta[Meta.ROOT]), int(t.meta[Meta.SLOTS])
     inner = np.flatnonzero((t.size[:slots] > 0) & (t.n_children[:slots] > 0))
@@ -42,7 +44,7 @@ def matching(t: TreeArrays, x: Floats, k: int) -> list[tuple[int, float]]:
 
 @kernel
 def _fill(t: TreeArrays, x: Floats, density: Doubles) -> None:
-    """log p(x|c) of every internal node."""
+    """Write log p(x|c) of every internal node into `density`."""
     for node in range(t.meta[Meta.SLOTS]):
         if t.size[node] > 0 and t.n_children[node] > 0:
             density[node] = log_p(t, node, x)

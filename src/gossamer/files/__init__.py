@@ -1,1 +1,1 @@
-"""Arrays and locks as files: bundles (a manifest and arrays), the safetensors format, and a lock file."""
+"""Files: bundles (a manifest and arrays), the safetensors format, and locks."""

@@ -2,10 +2,10 @@
 
 Writing is atomic: the arrays go into a file named after their content, then the manifest, which names
 that file, is renamed into place. A crash leaves the old bundle or the new one. Reading checks the
-format version, the manifest's own checksum, and the length and SHA-256 of the arrays.
+format version, the manifest's checksum, and the length and SHA-256 of the arrays.
 
-A checksum shows damage, not malice: whoever writes a file can write its checksum too. So a bundle hands
-out its settings and arrays through methods that check types, shapes and ranges, and raise `CorruptError`.
+A checksum detects damage, not forgery. So settings and arrays are read through methods that check types, shapes and
+ranges, and raise `CorruptError`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import json
 import math
 import os
 import re
-import reprlib
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeAlias
+from reprlib import repr as shown  # long and deep values are shortened
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,67 +32,67 @@ from gossamer.version import __version__
 
 FORMAT = "gossamer"
 FORMAT_VERSION = 1
-"""Version 1: manifest.json + one safetensors file. Every version ever shipped stays readable."""
+"""Version 1: manifest.json and one safetensors file. Every version ever released stays readable."""
 
 MANIFEST = "manifest.json"
 
 CURE: Final = "restore it from a copy or build it again"
-"""What to do about anything saved that cannot be used."""
+"""What to do about a saved bundle that cannot be used."""
 
 _LARGEST_MANIFEST = 1 << 26
-"""Bytes; real manifests have a few thousand."""
+"""The most bytes of a manifest; real ones have a few thousand."""
 
 _FILE_NAME = re.compile(r"arrays-[0-9a-f]{1,64}\.safetensors")
 
 _MOST = 2**62
-"""No whole number that is saved is larger: sums of two still fit in 64 bits."""
+"""The largest saved integer: the sum of two still fits in 64 bits."""
 
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a bundle holds: its settings and its arrays."""
+    """Settings and arrays."""
 
     params: dict[str, Any]
     arrays: Arrays
 
     def part(self, name: str) -> Bundle:
-        """The bundle that was folded in under `name` with `fold`."""
+        """The bundle that `fold` included under `name`."""
         prefix = f"{name}."
         params = self._setting(name)
         if not isinstance(params, dict):
-            raise CorruptError(f"the saved settings of {name!r} are {_shown(params)}, not named values: {CURE}")
+            raise CorruptError(f"the saved settings of {name!r} are {shown(params)}, not named values: {CURE}")
         return Bundle(
             params=params,
             arrays={key.removeprefix(prefix): a for key, a in self.arrays.items() if key.startswith(prefix)},
         )
 
     def whole(self, name: str, least: int = 0, most: int = _MOST) -> int:
-        """The setting `name`, which must be a whole number from `least` to `most`."""
+        """The setting `name`, which must be an integer from `least` to `most`."""
         value = self._setting(name)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise CorruptError(
-                f"the saved {name!r} is {_shown(value)}, not a whole number from {least} to {most}: {CURE}"
+                f"the saved {name!r} is {shown(value)}, not a whole number from {least} to {most}: {CURE}"
             )
         return value
 
     def number(self, name: str, least: float, most: float) -> float:
-        """The setting `name`, which must be a number from `least` to `most`; these must be finite."""
+        """The setting `name`, which must be a number from `least` to `most`, both finite."""
         value = self._setting(name)
         if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-            raise CorruptError(f"the saved {name!r} is {_shown(value)}, not a number from {least} to {most}: {CURE}")
+            raise CorruptError(f"the saved {name!r} is {shown(value)}, not a number from {least} to {most}: {CURE}")
         return float(value)
 
     def flag(self, name: str, default: bool | None = None) -> bool:
-        """The setting `name`, which must be true or false; `default`, if there is one, where it was not saved."""
+        """The setting `name`, which must be true or false; `default`, if given, is used if it was not saved."""
         value = self._setting(name) if default is None else self.params.get(name, default)
         if not isinstance(value, bool):
-            raise CorruptError(f"the saved {name!r} is {_shown(value)}, not true or false: {CURE}")
+            raise CorruptError(f"the saved {name!r} is {shown(value)}, not true or false: {CURE}")
         return value
 
     def array(self, name: str, dtype: npt.DTypeLike, *shape: int | None) -> npt.NDArray[Any]:
-        """The array `name`, which must have this dtype and shape; None stands for any length."""
+        """The array `name`, which must have this dtype and shape; None means any length."""
         if name not in self.arrays:
             raise CorruptError(f"what was saved lacks {name!r}: {CURE}")
         array = self.arrays[name]
@@ -110,10 +110,10 @@ class Bundle:
     def numbers(
         self, name: str, dtype: npt.DTypeLike, *shape: int | None, least: float = -math.inf, most: float = math.inf
     ) -> npt.NDArray[Any]:
-        """The same of an array whose values must all be finite, and from `least` to `most`."""
+        """The array `name`, whose values must also be finite and from `least` to `most`."""
         array = self.array(name, dtype, *shape)
         if array.size:
-            low, high = array.min(), array.max()  # NaN where there is one
+            low, high = array.min(), array.max()  # NaN if there is one
             if not (math.isfinite(low) and math.isfinite(high) and least <= low and high <= most):
                 bounds = "" if (least, most) == (-math.inf, math.inf) else f" from {least} to {most}"
                 raise CorruptError(
@@ -128,13 +128,8 @@ class Bundle:
         return self.params[name]
 
 
-def _shown(value: object) -> str:
-    """A value from a file for an error message: not all of it, where it is long or deep."""
-    return reprlib.repr(value)
-
-
 def fold(parts: Mapping[str, Bundle], params: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Bundle:
-    """One bundle that holds others under their names, beside settings and arrays of its own."""
+    """A bundle that contains others under their names, beside settings and arrays of its own."""
     return Bundle(
         params={**params, **{name: part.params for name, part in parts.items()}},
         arrays={
@@ -160,31 +155,24 @@ def write_bundle(path: str | os.PathLike[str], kind: str, bundle: Bundle) -> Non
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        size, digest = 0, hashlib.sha256()
-        with _written_durably(folder / ".arrays") as (out, final):
-            for piece in tensors.pieces(bundle.arrays):
-                out.write(piece)
-                digest.update(piece)
-                size += len(piece)
-            name = f"arrays-{digest.hexdigest()[:16]}.safetensors"
-            final.append(folder / name)
-        manifest["arrays"] = {"file": name, "bytes": size, "sha256": digest.hexdigest()}
-        manifest["checksum"] = _checksum(manifest)
-        with _written_durably(folder / MANIFEST) as (out, _):
-            out.write(json.dumps(manifest, indent=1, sort_keys=True).encode())
+        manifest["arrays"] = arrays = _write_durably(
+            folder, "arrays-{digest:.16}.safetensors", tensors.pieces(bundle.arrays)
+        )
+        manifest["checksum"] = checksum(manifest)
+        _write_durably(folder, MANIFEST, [json.dumps(manifest, indent=1, sort_keys=True).encode()])
         _sync_folder(folder)
     except OSError as error:
         raise DiskError(
             f"could not write {folder}: {error.strerror or error}; what was there before is untouched"
         ) from error
     for stale in folder.glob("arrays-*.safetensors"):
-        if stale.name != name:
-            with suppress(OSError):  # a reader on another system may hold it open; it goes next time
+        if stale.name != arrays["file"]:
+            with suppress(OSError):  # a reader may have it open (Windows); the next write deletes it
                 stale.unlink()
 
 
 def read_bundle(path: str | os.PathLike[str], kind: str) -> Bundle:
-    """Read the bundle of `kind` at `path`, or say what is wrong with it."""
+    """Read the bundle of `kind` at `path`; the error says what is wrong with it."""
     folder = Path(path)
     manifest = read_manifest(folder)
     if manifest["kind"] != kind:
@@ -206,12 +194,12 @@ def read_bundle(path: str | os.PathLike[str], kind: str) -> Bundle:
     try:
         arrays: Arrays = tensors.read(blob)
     except tensors.TensorError as error:
-        raise CorruptError(f"{file} cannot be read ({_shown(error)}): {CURE}") from error
+        raise CorruptError(f"{file} cannot be read ({shown(error)}): {CURE}") from error
     return Bundle(params=manifest["params"], arrays=arrays)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a bundle, checked against its own checksum and our format version."""
+    """The manifest of a bundle, after checks of its format version and checksum."""
     file = folder / MANIFEST
     try:
         manifest = json.loads(_read(file, _LARGEST_MANIFEST))
@@ -228,12 +216,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     version = manifest.get("version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise FormatVersionError(
-            f"{folder} is in format version {_shown(version)}, and this Gossamer reads up to {FORMAT_VERSION}: "
+            f"{folder} is in format version {shown(version)}, and this Gossamer reads up to {FORMAT_VERSION}: "
             "upgrade with pip install --upgrade gossamer"
         )
     try:
-        sound = manifest.get("checksum") == _checksum(manifest)
-    except (ValueError, RecursionError):  # half a character, or nested too deeply to be written again
+        sound = manifest.get("checksum") == checksum(manifest)
+    except (ValueError, RecursionError):  # a lone surrogate, or nested too deeply
         sound = False
     if not sound:
         raise CorruptError(f"{file} was altered after it was written: {CURE}")
@@ -243,21 +231,21 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _is_complete(manifest: Mapping[str, Any]) -> bool:
-    """Whether a manifest holds everything that is read of it, each of the right type."""
+    """Whether a manifest has everything that is read from it, with the right types."""
     described = manifest.get("arrays")
     return (
         isinstance(manifest.get("kind"), str)
         and isinstance(manifest.get("params"), dict)
         and isinstance(described, dict)
         and isinstance(described.get("file"), str)
-        and _FILE_NAME.fullmatch(described["file"]) is not None  # a name, never a path that leads elsewhere
+        and _FILE_NAME.fullmatch(described["file"]) is not None  # a file name, never a path
         and isinstance(described.get("bytes"), int)
         and isinstance(described.get("sha256"), str)
     )
 
 
 def _read(file: Path, most: int) -> bytearray:
-    """The content of a regular file of at most `most` bytes: a pipe would never end, and a giant fill the memory."""
+    """The content of a regular file of at most `most` bytes: a pipe might never end, a huge file fill the memory."""
     about = file.stat()
     if not stat.S_ISREG(about.st_mode) and not stat.S_ISDIR(about.st_mode):
         raise CorruptError(f"{file} is not a regular file: {CURE}")
@@ -273,29 +261,35 @@ def _read(file: Path, most: int) -> bytearray:
     return content
 
 
-def _checksum(manifest: Mapping[str, Any]) -> str:
+def checksum(manifest: Mapping[str, Any]) -> str:
+    """The SHA-256 of a manifest without its checksum."""
     content = {key: value for key, value in manifest.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-@contextmanager
-def _written_durably(file: Path) -> Iterator[tuple[BinaryIO, list[Path]]]:
-    """A file to write to, which is then put in the place of `file`, or of the last name that was added to the list."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    names = [file]
+def _write_durably(folder: Path, name: str, content: Iterable[bytes | memoryview]) -> dict[str, Any]:
+    """Write a file under a temporary name, sync it and rename it to `name`, in which {digest} means its SHA-256."""
+    draft = folder / f".draft.{os.getpid()}"
+    size, sha256 = 0, hashlib.sha256()
     try:
-        with beside.open("wb") as out:
-            yield out, names
+        with draft.open("wb") as out:
+            for piece in content:
+                out.write(piece)
+                sha256.update(piece)
+                size += len(piece)
             out.flush()
             os.fsync(out.fileno())
-        beside.replace(names[-1])
+        digest = sha256.hexdigest()
+        final = name.format(digest=digest)
+        draft.replace(folder / final)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
+    return {"file": final, "bytes": size, "sha256": digest}
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":  # elsewhere a folder cannot be opened, and the rename is already durable
+    if os.name == "posix":  # on Windows a folder cannot be opened, and the rename is durable
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

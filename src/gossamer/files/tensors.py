@@ -1,8 +1,8 @@
 """Arrays in the safetensors format: a length, a JSON header, then the arrays end to end.
 
-Written array by array, so that saving takes no memory beside the arrays; read as views of one buffer. The library of
-the format builds everything in memory first, and ends the process where that is too little (its allocator aborts); the
-tests compare this with it.
+Arrays are written one by one, so that saving needs no further memory, and read as views of one buffer. The package
+safetensors is not used: it builds the whole file in memory and aborts the process if that is too little. The tests
+compare the two.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _LARGEST_HEADER: Final = 1 << 26
 
 
 class TensorError(ValueError):
-    """Bytes that are not arrays in this format."""
+    """The bytes are not arrays in this format."""
 
 
 def pieces(arrays: Mapping[str, npt.NDArray[Any]]) -> Iterator[bytes | memoryview]:
-    """The file that holds the arrays, piece by piece; the same arrays give the same bytes."""
-    # Wide items first, so that every array begins where its items may.
+    """The content of a file with these arrays, piece by piece; equal arrays give equal bytes."""
+    # Wide items first, so that every array is aligned.
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     header, offset = {}, 0
     for name, array in ordered:
@@ -45,7 +45,7 @@ def pieces(arrays: Mapping[str, npt.NDArray[Any]]) -> Iterator[bytes | memoryvie
 
 
 def read(buffer: bytearray | bytes) -> dict[str, npt.NDArray[Any]]:
-    """The arrays in a buffer, as views of it: they can be changed where the buffer can."""
+    """The arrays in a buffer, as views of it: they are writable if the buffer is."""
     length = int.from_bytes(buffer[:8], "little")
     if len(buffer) < 8 or not 2 <= length <= min(_LARGEST_HEADER, len(buffer) - 8):
         raise TensorError("its header has no sensible length")
@@ -68,7 +68,7 @@ def read(buffer: bytearray | bytes) -> dict[str, npt.NDArray[Any]]:
 
 
 def _check(name: str, entry: Any) -> tuple[int, int]:
-    """The place of an array, if its description makes sense."""
+    """The start and end of an array, if its description is valid."""
     try:
         start, end = entry["data_offsets"]
         shape, size = entry["shape"], np.dtype(_NAMES[entry["dtype"]]).itemsize
@@ -85,5 +85,5 @@ def _view(buffer: bytearray | bytes, start: int, entry: Any) -> npt.NDArray[Any]
     view = np.frombuffer(buffer, dtype, count, start + entry["data_offsets"][0]) if count else np.zeros(0, dtype)
     try:
         return view.reshape(entry["shape"])
-    except ValueError as error:  # nothing, in dimensions that no array can have
+    except ValueError as error:  # an empty array with dimensions that NumPy does not allow
         raise TensorError(f"no array has the shape {str(entry['shape'])[:100]}") from error

@@ -5,8 +5,8 @@ r"""Metadata filters: what may be written in ``where=`` and what it means.
     {"author.name": {"$in": ["Ada", "Grace"]}}           a dot goes into a nested object
     {"$or": [{"tags": "tree"}, {"$not": {"draft": True}}]}
 
-A filter is parsed once into a few plain nodes; SQL and Python are two readings of the same nodes, proven
-equal on random input. The meaning follows MongoDB where that is what people expect:
+A filter is parsed into nodes (`parse`), which are translated to SQL (`sql`); the tests compare the SQL with a plain
+Python evaluation of the same nodes on random input. The meaning follows MongoDB where that is what people expect:
 
 * **Kinds never mix.** Text is compared with text, numbers with numbers, and a bool is not a number (True is
   not 1). A comparison across kinds does not match; it is no error, since metadata may differ by document.
@@ -22,9 +22,9 @@ equal on random input. The meaning follows MongoDB where that is what people exp
   an operator), ``\\`` a backslash before one of these. Anything else, quotes included, stands for itself.
 * ``{}`` alone matches everything; an empty dict or list inside a filter is refused, since it is nearly
   always a slip (``$in: []`` is allowed: it matches nothing).
-* **Size**: 256 conditions, 32 levels, 1,024 levels of all keys in sum, 1,000 characters of a key, 100,000 of a text,
-  10,000 values of an ``$in``, and 1,000,000 characters of keys and values in sum. What is larger is refused while it
-  is read.
+* **Size**: at most 256 conditions, 32 levels of nesting, 1,024 levels of all keys in sum, 1,000 characters of a key,
+  100,000 of a text, 10,000 values of an ``$in``, and 1,000,000 characters of keys and values in sum. A larger filter is
+  refused while it is parsed.
 """
 
 from __future__ import annotations
@@ -36,17 +36,16 @@ from typing import Any
 from gossamer.errors import ParameterError
 from gossamer.filters.nodes import OPERATORS
 from gossamer.filters.parse import parse
-from gossamer.filters.python import Test, to_test
 from gossamer.filters.sql import to_sql
 
-__all__ = ["OPERATORS", "check_size", "compile_where", "matches", "predicate"]
+__all__ = ["OPERATORS", "check_size", "compile_where"]
 
 
 def compile_where(where: Mapping[str, Any], column: str = "metadata") -> tuple[str, list[Any]]:
-    """A condition over a column of JSON text, in parentheses, and its parameters.
+    """Translate a filter to an SQL condition on a column of JSON text; returns it, in parentheses, and its parameters.
 
-    Keys and values are parameters, never part of the SQL. `column` is the caller's own: a plain name
-    (``metadata``, ``d.metadata``) that SQLite's ``json_each`` does not use. NULL in it counts as {}.
+    Keys and values are passed as parameters and never become part of the SQL. `column` must be a plain name
+    (``metadata``, ``d.metadata``) that SQLite's ``json_each`` does not use. NULL in the column counts as {}.
     """
     if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", column, re.ASCII):
         raise ParameterError(f"column must be a plain SQL name such as 'metadata', got {column!r}")
@@ -55,15 +54,5 @@ def compile_where(where: Mapping[str, Any], column: str = "metadata") -> tuple[s
 
 
 def check_size(where: Mapping[str, Any], *, conditions: int, characters: int) -> None:
-    """FilterError where a filter is wrong, or larger than a caller with bounds of its own allows."""
+    """Raise FilterError if a filter is wrong or exceeds the limits of the caller."""
     parse(where, conditions=conditions, characters=characters)
-
-
-def matches(where: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
-    """Whether `metadata` (values as in JSON) satisfies `where`: the answer that SQL gives."""
-    return predicate(where)(metadata)
-
-
-def predicate(where: Mapping[str, Any]) -> Test:
-    """`where` as a function of metadata, parsed once: for filtering many documents in memory."""
-    return to_test(parse(where))

@@ -1,4 +1,4 @@
-"""What a filter is made of once it is parsed."""
+"""The parts of a parsed filter."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ OPERATORS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists
 
 @dataclass(frozen=True)
 class Exists:
-    """The key is there, be it null."""
+    """The key is present; its value may be null."""
 
     path: Path
 
 
 @dataclass(frozen=True)
 class Member:
-    """The value, or an element of it, is one of `values`; None stands for a missing key too."""
+    """The value, or an element of it, is one of `values`; None also matches a missing key."""
 
     path: Path
     values: tuple[Scalar, ...]
@@ -28,7 +28,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Compare:
-    """The value, or an element of it, is of the operand's kind and stands in this order to it."""
+    """The value, or an element of it, is of the operand's kind and compares to it as `order` ($gt, $gte, …) says."""
 
     path: Path
     order: str
@@ -37,14 +37,14 @@ class Compare:
 
 @dataclass(frozen=True)
 class Not:
-    """The opposite."""
+    """The node does not match."""
 
     node: Node
 
 
 @dataclass(frozen=True)
 class Group:
-    """All of the nodes, or any of them."""
+    """All of the nodes match (`every`), or any of them."""
 
     every: bool
     nodes: tuple[Node, ...]

@@ -1,35 +1,51 @@
-"""From the dict the user wrote to nodes, or to an error that says what to write instead.
+"""Parse a filter (a dict) into nodes, or raise an error that says what to write instead.
 
-What a filter holds is counted while it is read, so that one that is too large is refused before it costs anything.
+Sizes are counted while parsing, so that a filter that is too large is refused before it costs much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, time
 from typing import Any, NoReturn
 
+from gossamer.checks import LONGEST_KEY
+from gossamer.errors import FilterError
 from gossamer.filters.nodes import OPERATORS, Compare, Exists, Group, Member, Node, Not, Path, Scalar
-from gossamer.filters.operands import DEEPEST_FILTER, as_ordered, as_path, as_scalar, as_scalars, brief, refuse, show
+
+DEEPEST_FILTER = 32
+"""The most levels of nesting of a filter, and of a key."""
+
+LONGEST_OPERAND = 100_000
+"""The most characters of a text."""
+
+MOST_VALUES = 10_000
+"""The most values of one $in."""
+
+_SHOWN = 60
+"""Characters of a key or a value shown in an error message; the value may have megabytes."""
 
 MOST_CONDITIONS = 256
-"""In one filter: keeps the SQL inside SQLite's limits on depth and variables, whatever its shape."""
+"""The most conditions of a filter: any filter of this size stays within SQLite's limits on depth and variables."""
 
 MOST_CHARACTERS = 1_000_000
-"""Of all keys and values of a filter in sum, numbers as they are written."""
+"""The most characters of all keys and values of a filter in sum; a number counts by its repr."""
 
 MOST_LEVELS = 1_024
-"""Of the keys of all conditions in sum: each level is a table in the SQL, which SQLite takes time to plan."""
+"""The most levels of all keys in sum: each level is a table in the SQL, and planning a join of many tables is slow."""
 
 
 def parse(where: Mapping[str, Any], *, conditions: int = MOST_CONDITIONS, characters: int = MOST_CHARACTERS) -> Node:
-    """`where` as nodes; FilterError tells what is wrong, the cure, and the operators there are."""
+    """`where` as nodes. FilterError names the problem, the cure and the operators."""
     if isinstance(where, Mapping) and not where:
         return Group(True, ())
     return _Parser(min(conditions, MOST_CONDITIONS), min(characters, MOST_CHARACTERS)).filter(where, 1)
 
 
 class _Parser:
-    """Reads one filter and counts what it holds."""
+    """Parses one filter and counts its conditions, levels and characters."""
 
     def __init__(self, most_conditions: int, most_characters: int) -> None:
         self._most_conditions = most_conditions
@@ -39,17 +55,17 @@ class _Parser:
         self._levels = 0
 
     def filter(self, where: Any, depth: int) -> Node:
-        """A dict of keys and logical operators: all of them."""
+        """A dict of keys and logical operators, all of which must match."""
         if not isinstance(where, Mapping):
-            refuse(f"a filter must be a dict such as {{'year': 2020}}, got {show(where)}")
+            _refuse(f"a filter must be a dict such as {{'year': 2020}}, got {_show(where)}")
         if not where:
-            refuse("an empty dict inside a filter says nothing: write a condition or leave it out")
+            _refuse("an empty dict inside a filter says nothing: write a condition or leave it out")
         _check_depth(depth)
         return _group(True, (self._entry(key, value, depth) for key, value in where.items()))
 
     def _entry(self, key: Any, value: Any, depth: int) -> Node:
         if not isinstance(key, str):
-            refuse(f"a key must be a string, got {show(key)}: JSON has no other keys")
+            _refuse(f"a key must be a string, got {_show(key)}: JSON has no other keys")
         if key.startswith("$"):
             return self._logical(key, value, depth)
         if isinstance(value, Mapping):
@@ -59,19 +75,19 @@ class _Parser:
         return Member(path, (self._scalar(value, key),))
 
     def _logical(self, name: str, value: Any, depth: int) -> Node:
-        """An operator where a key could stand: $and, $or, $not."""
+        """An operator in place of a key: $and, $or, $not."""
         if name == "$not":
             return Not(self.filter(value, depth + 1))
         if name not in ("$and", "$or"):
             _misplaced(name)
         if not isinstance(value, list | tuple) or not value:
-            refuse(f"{name} takes a list of at least one filter, got {show(value)}")
+            _refuse(f"{name} takes a list of at least one filter, got {_show(value)}")
         return _group(name == "$and", (self.filter(item, depth + 1) for item in value))
 
     def _operators(self, path: Path, key: str, operators: Mapping[Any, Any], depth: int) -> Node:
-        """A dict of operators under a key: all of them."""
+        """A dict of operators under a key, all of which must match."""
         if not operators:
-            refuse(f"the condition on {brief(key)} is an empty dict: write an operator, such as {{'$exists': True}}")
+            _refuse(f"the condition on {_brief(key)} is an empty dict: write an operator, such as {{'$exists': True}}")
         _check_depth(depth)
         return _group(True, (self._operator(path, key, name, operand, depth) for name, operand in operators.items()))
 
@@ -83,9 +99,9 @@ class _Parser:
             case "$eq" | "$ne":
                 node: Node = Member(path, (self._scalar(operand, key),))
             case "$in" | "$nin":
-                node = Member(path, tuple(map(self._counted, as_scalars(operand, key, name))))
+                node = Member(path, tuple(map(self._counted, _as_scalars(operand, key, name))))
             case "$gt" | "$gte" | "$lt" | "$lte":
-                node = Compare(path, name, as_ordered(self._scalar(operand, key), key, name))
+                node = Compare(path, name, _as_ordered(self._scalar(operand, key), key, name))
             case "$exists":
                 return _exists(path, key, operand)
             case _:
@@ -94,18 +110,16 @@ class _Parser:
 
     def _negated(self, path: Path, key: str, operand: Any, depth: int) -> Node:
         if not isinstance(operand, Mapping):
-            refuse(f"$not on {brief(key)} takes a dict of operators, got {show(operand)}: for one value write $ne")
+            _refuse(f"$not on {_brief(key)} takes a dict of operators, got {_show(operand)}: for one value write $ne")
         return self._operators(path, key, operand, depth + 1)
 
-    # -- counting ----------------------------------------------------------------------------------
-
     def _path(self, key: str) -> Path:
-        path = as_path(key)
+        path = _as_path(key)
         self._count_characters(len(key))
         return path
 
     def _scalar(self, value: Any, key: str) -> Scalar:
-        return self._counted(as_scalar(value, key))
+        return self._counted(_as_scalar(value, key))
 
     def _counted(self, value: Scalar) -> Scalar:
         self._count_characters(len(value if isinstance(value, str) else repr(value)))
@@ -114,15 +128,15 @@ class _Parser:
     def _count_condition(self, path: Path) -> None:
         self._conditions += 1
         if self._conditions > self._most_conditions:
-            refuse(f"more than {self._most_conditions} conditions are too many: put many values of a key into $in")
+            _refuse(f"more than {self._most_conditions} conditions are too many: put many values of a key into $in")
         self._levels += len(path)
         if self._levels > MOST_LEVELS:
-            refuse(f"the filter's keys go more than {MOST_LEVELS:,} levels deep in sum: use fewer or flatter ones")
+            _refuse(f"the filter's keys go more than {MOST_LEVELS:,} levels deep in sum: use fewer or flatter ones")
 
     def _count_characters(self, characters: int) -> None:
         self._characters += characters
         if self._characters > self._most_characters:
-            refuse(
+            _refuse(
                 f"the filter's keys and values have more than {self._most_characters:,} characters in sum: "
                 "filter by fewer, or by shorter ones"
             )
@@ -130,22 +144,22 @@ class _Parser:
 
 def _exists(path: Path, key: str, operand: Any) -> Node:
     if not isinstance(operand, bool):
-        refuse(f"$exists on {brief(key)} takes True or False, got {show(operand)}")
+        _refuse(f"$exists on {_brief(key)} takes True or False, got {_show(operand)}")
     return Exists(path) if operand else Not(Exists(path))
 
 
 def _misplaced(name: str) -> NoReturn:
     if name in OPERATORS:
-        refuse(f"{name} must stand under a key: write {{'year': {{{name!r}: …}}}}")
-    refuse(f"unknown operator {brief(name)}; a key that begins with a dollar is written {brief(chr(92) + name)}")
+        _refuse(f"{name} must stand under a key: write {{'year': {{{name!r}: …}}}}")
+    _refuse(f"unknown operator {_brief(name)}; a key that begins with a dollar is written {_brief(chr(92) + name)}")
 
 
 def _unknown(key: str, name: Any) -> NoReturn:
     if name in ("$and", "$or"):
-        refuse(f"{name} cannot stand under the key {brief(key)}: write {{{name!r}: [{{{brief(key)}: …}}, …]}}")
+        _refuse(f"{name} cannot stand under the key {_brief(key)}: write {{{name!r}: [{{{_brief(key)}: …}}, …]}}")
     if isinstance(name, str) and not name.startswith("$"):
-        refuse(f"{brief(name)} under {brief(key)} is no operator: for a nested key write {brief(f'{key}.{name}')}")
-    refuse(f"unknown operator {show(name)} on {brief(key)}")
+        _refuse(f"{_brief(name)} under {_brief(key)} is no operator: for a nested key write {_brief(f'{key}.{name}')}")
+    _refuse(f"unknown operator {_show(name)} on {_brief(key)}")
 
 
 def _group(every: bool, nodes: Iterable[Node]) -> Node:
@@ -155,4 +169,108 @@ def _group(every: bool, nodes: Iterable[Node]) -> Node:
 
 def _check_depth(depth: int) -> None:
     if depth > DEEPEST_FILTER:
-        refuse(f"the filter is nested more than {DEEPEST_FILTER} levels deep: make it flatter")
+        _refuse(f"the filter is nested more than {DEEPEST_FILTER} levels deep: make it flatter")
+
+
+def _as_scalar(value: Any, key: str) -> Scalar:
+    """`value` if it can be compared with a JSON value."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        _check_length(value, LONGEST_OPERAND, f"the text that {_brief(key)} is compared with")
+        return _text(value)
+    if isinstance(value, int | float):
+        return _finite(value, key)
+    return _no_scalar(value, key)
+
+
+def _as_scalars(operand: Any, key: str, name: str) -> Iterator[Scalar]:
+    """The checked values of an $in."""
+    if not isinstance(operand, list | tuple | set | frozenset):
+        _refuse(f"{name} on {_brief(key)} takes a list of values, got {_show(operand)}")
+    if len(operand) > MOST_VALUES:
+        _refuse(
+            f"{name} on {_brief(key)} has {len(operand):,} values (at most {MOST_VALUES:,}): search in several parts"
+        )
+    return (_as_scalar(value, key) for value in operand)
+
+
+def _as_ordered(value: Scalar, key: str, name: str) -> str | int | float:
+    """The bound of a $gt, $gte, $lt or $lte."""
+    if value is None or isinstance(value, bool):
+        _refuse(f"{name} on {_brief(key)} takes a number or a string, got {_show(value)}, which has no order")
+    return value
+
+
+def _as_path(key: str) -> Path:
+    r"""The key split into names: ``a.b`` is two names, ``a\.b`` is one."""
+    _check_length(key, LONGEST_KEY, f"the key {_brief(key)}")
+    names: list[list[str]] = [[]]
+    for piece in re.findall(r"\\[.$\\]|.", _text(key), re.DOTALL):
+        if piece == ".":
+            names.append([])
+        else:
+            names[-1].append(piece[-1])
+    if len(names) > DEEPEST_FILTER:
+        _refuse(
+            f"{_show(key)} goes {len(names)} levels deep (at most {DEEPEST_FILTER}): a dot in a name is written \\."
+        )
+    return tuple(map("".join, names))
+
+
+def _refuse(problem: str) -> NoReturn:
+    """Raise FilterError with the problem and the list of operators."""
+    raise FilterError(f"{problem}. Operators: {', '.join(OPERATORS)}")
+
+
+def _show(value: Any) -> str:
+    """The type and the beginning of a value, for an error message."""
+    return f"{type(value).__name__} {_brief(value)}"
+
+
+def _brief(value: Any) -> str:
+    """The beginning of the repr of a key or a value."""
+    if isinstance(value, str | bytes) and len(value) > _SHOWN:
+        return f"{value[:_SHOWN]!r}…"
+    if isinstance(value, list | tuple | set | frozenset | Mapping) and len(value) > _SHOWN:
+        return f"of {len(value):,} entries"
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an int of thousands of digits, or a structure that contains itself
+        return "that is too large to be shown"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _check_length(text: str, most: int, what: str) -> None:
+    if len(text) > most:
+        _refuse(f"{what} has {len(text):,} characters (at most {most:,}): make it shorter")
+
+
+def _no_scalar(value: Any, key: str) -> NoReturn:
+    if isinstance(value, list | tuple | set | frozenset):
+        _refuse(f"{_brief(key)} cannot be compared with a whole list: for any of several write {{'$in': […]}}")
+    if isinstance(value, date | time):
+        _refuse(f"{_brief(key)} cannot be compared with a {type(value).__name__}: write it as text, .isoformat()")
+    _refuse(f"{_brief(key)} is compared with {_show(value)}: it must be a string, a number, True, False or None")
+
+
+def _finite(value: int | float, key: str) -> int | float:
+    """`value` as a plain int or float, if it is finite."""
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # an int larger than any float
+        finite = False
+    if not finite:
+        _refuse(f"{_brief(key)} is compared with a number that is not finite in 64 bits: give a finite one")
+    return int(value) if isinstance(value, int) else float(value)
+
+
+def _text(text: str) -> str:
+    """`text` if SQLite can hold it: it cuts JSON strings at NUL and rejects lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        _refuse(f"{_show(text)} holds half of a surrogate pair, which is no text: remove it")
+    if "\0" in text:
+        _refuse(f"{_show(text)} holds a NUL character, which stored metadata cannot: remove it")
+    return text

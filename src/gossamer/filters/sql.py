@@ -1,12 +1,12 @@
-"""Nodes read as SQL over a column of JSON text.
+"""Translate nodes to SQL over a column of JSON text.
 
-Keys are looked up by ``json_each(…).key = ?``, not by a JSON path: SQLite's paths cannot hold a name with a
-quote in it, and older versions compare names in their escaped form. With lists looked into, a condition takes
-1.4 µs a document (json_extract: 0.7), 2.7 µs one level down. Numbers go in as JSON text, so that SQLite reads
-them as it reads the metadata, to the last bit.
+Keys are looked up by ``json_each(…).key = ?``, not by a JSON path: SQLite's paths cannot contain a name with a
+quote, and older versions compare names in their escaped form. A condition, which also searches lists, takes 1.4 µs a
+document (json_extract: 0.7), 2.7 µs one level down. Numbers are passed as JSON text, so that SQLite parses them exactly
+as it parses the metadata.
 
-SQLite before 3.45 cuts texts from JSON at a NUL. New metadata cannot hold one; in metadata stored earlier U+0001 stands
-in for it, so that "a\\0b" is not found as "a". (It is found as "a\\1b", in SQL alone.)
+SQLite before 3.45 cuts texts from JSON at a NUL. New metadata cannot contain one; in older metadata it is replaced by
+U+0001, so that "a\\0b" is not found as "a" (but it is found as "a\\1b").
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _ANY_OF = "{0}.atom IN (SELECT atom FROM json_each(?))"
 
 @dataclass(frozen=True)
 class Sql:
-    """A condition, its parameters, and how many symbols SQLite's parser must stack to read it.
+    """A condition, its parameters, and how many symbols SQLite's parser must stack to parse it (`need`).
 
-    That stack holds 100. Read first, a part costs its parenthesis; read later, two symbols more. So the
-    neediest part goes first, and the need grows with the depth and the logarithm of the number of parts.
+    That stack holds 100. The first part of a group costs its parenthesis; a later part, two symbols more. So the
+    part with the largest need goes first, and the need grows with the depth and the logarithm of the number of parts.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Sql:
 
 
 def to_sql(node: Node, column: str, positive: bool = True) -> Sql:
-    """`node` or its opposite: negation is carried down to the conditions, so that NOT is never nested."""
+    """`node`, or its negation: negation is pushed down to the conditions, so that NOT is never nested."""
     match node:
         case Not(inner):
             return to_sql(inner, column, not positive)
@@ -66,7 +66,7 @@ def _join(every: bool, parts: list[Sql]) -> Sql:
 
 
 def _exists(column: str, path: Path, tail: str = "") -> Sql:
-    """Whether something lies at `path` and satisfies `tail`, a condition on its row k of json_each."""
+    """A condition: there is a value at `path` that satisfies `tail`, a condition on its row k of json_each."""
     names = [f"k{index}" for index in range(len(path) - 1)] + ["k"]
     tables = [f"json_each({_without_nul(column)}) AS {names[0]}"]
     for outer, inner in pairwise(names):
@@ -77,18 +77,18 @@ def _exists(column: str, path: Path, tail: str = "") -> Sql:
 
 
 def _without_nul(column: str) -> str:
-    """Backslashes are spelt out first: of two in a row, the second does not begin an escape."""
+    """`column` without NUL. Backslashes are escaped first: the second of two in a row does not begin an escape."""
     spelt_out = rf"replace(replace({column}, '\\', '\u005c'), '\u0000', '\u0001')"
     return rf"CASE WHEN instr({column}, '\u0000') THEN {spelt_out} ELSE {column} END"
 
 
 def _listed(row: str) -> str:
-    """A list on the way is looked through; an object counts as a list of one."""
+    """The value of a row as a list: a list on the way is searched, and an object counts as a list of one."""
     return f"CASE {row}.type WHEN 'array' THEN {row}.value WHEN 'object' THEN '[' || {row}.value || ']' END"
 
 
 def _some(column: str, path: Path, test: str, parameters: list[Any]) -> Sql:
-    """Whether the value at `path`, or an element of it, satisfies `test`, a condition on the row {0}."""
+    """A condition: the value at `path`, or an element of it, satisfies `test`, a condition on the row {0}."""
     elements = "json_each(CASE k.type WHEN 'array' THEN k.value END) AS e"
     tail = f" AND ({test.format('k')} OR EXISTS (SELECT 1 FROM {elements} WHERE {test.format('e')}))"
     sql = _exists(column, path, tail)

@@ -1,9 +1,11 @@
-"""Leaves → near leaves: one-byte codes, links between near leaves, and the walk along them that guides a search.
+"""Leaves → near leaves: what lets a search find documents by scoring a small part of the tree.
 
+search_graph    the graph of one version of a tree: build it, follow changes of the tree, save and load it
 codes           vectors of leaves and concepts, quantised to one byte a coordinate
 links           the links of each leaf: add, thin, drop
 linking         which leaves a leaf should link to
-entry_points    concepts from which a search starts
+entry_points    concepts, and a leaf of each, from which walks start
 walk            the search: from entry points along links to the nearest leaves
-calibration     how far to walk for a wanted recall
+calibration     what a search has to spend for a wanted recall
+workspace       memory that searches reuse
 """

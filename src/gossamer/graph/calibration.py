@@ -1,7 +1,8 @@
-"""The recall dial: what a search may spend, for a budget or for a share of the true answers.
+"""A wanted recall → the effort that a search needs for it.
 
-The share is turned into an effort by calibration: the index's own documents, with noise added, are searched for at
-every step of a ladder of efforts, and exhaustively.
+Calibration searches for documents of the index, with noise added, at a ladder of efforts and exhaustively, and keeps
+the recall of each step: the share of the true ten best that was found. `Calibration.effort` interpolates between the
+steps. The ladder is one of slacks for a walk along links, and one of budgets where there are no links.
 """
 
 from __future__ import annotations
@@ -9,171 +10,184 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from gossamer.array_types import Doubles, Floats, Longs
-from gossamer.files.bundle import Bundle
+from gossamer.array_types import Floats, Longs
 from gossamer.tree.arrays import Meta, TreeArrays
 
-_SAMPLE: Final = 300
-_DISTURBANCE: Final = 1.7
-"""Calibration asks for documents with noise nearly twice as large as the documents' own spread."""
+SLACKS: Final = (0.93, 0.97, 1.0, 1.02, 1.04, 1.06, 1.08, 1.1, 1.13, 1.17, 1.22, 1.3, 1.5)
+BUDGETS: Final = (250.0, 500.0, 1000.0, 2000.0, 4000.0, 8000.0, 16_000.0)
+"""The efforts that calibration tries, with links (slack) and without (nodes). A saved calibration that was measured
+with other efforts is not used: it is measured again."""
 
-_DISTURBANCE_ALONE: Final = 1.0
-"""Without links less noise does: a budget is the same for all, and no query ends early for want of links. (QQP and MS
+_SAMPLE: Final = 300
+"""Documents that calibration searches for."""
+
+_ANSWERS: Final = 10
+"""Documents that it wants for each."""
+
+NOISE: Final = 1.7
+"""The noise added to these documents, in units of the spread of all documents."""
+
+NOISE_WITHOUT_LINKS: Final = 1.0
+"""The same without links. Less noise suffices there, because all queries get the same budget. (QQP and MS
 MARCO, whitened and raw, two more encoders: with 0.6 all targets are kept too; 1.7 spends up to twice the nodes.)"""
 
-_STRETCH: Final = 1.5
-"""For ten answers, real queries get so many times the slack beyond 1 that those need. Among questions against passages
-(MS MARCO) there are some that nothing made of documents is like: asked for 0.98, walks without this find 0.987 of the
-best ten, but for one query in 127 not the very best; with it 0.996 and one in 463 (twice as much slack: 0.999, one in
-5,000, at twice the nodes). For more answers a walk goes further anyway."""
-
 _MARGIN: Final = 2.0 / 3.0
-"""The share of the misses allowed that is kept in reserve: asked for 0.97, calibration must show 0.99."""
+"""The share of the allowed misses that is kept in reserve: for a recall of 0.97, calibration must have shown 0.99."""
 
-_GROWN: Final = 1.5
-"""When there are so many times the leaves, it is measured again."""
+_STRETCH: Final = 1.5
+"""For ten answers, real queries get this factor on the slack beyond 1 that calibration needed. Among questions against
+passages (MS MARCO) there are some that no noisy document is like: for a recall of 0.98, walks without this find 0.987
+of the best ten, but for one query in 127 not the very best; with it 0.996 and one in 463 (twice as much slack: 0.999,
+one in 5,000, at twice the nodes). For more answers a walk goes further anyway."""
 
-_SLACKS: Final = (0.93, 0.97, 1.0, 1.02, 1.04, 1.06, 1.08, 1.1, 1.13, 1.17, 1.22, 1.3, 1.5)
-_BUDGETS: Final = (250, 500, 1000, 2000, 4000, 8000, 16_000)
+_GROWTH: Final = 1.5
+"""A calibration holds until there are this factor more leaves than it was measured on."""
 
 _WIDEST: Final = 1024
-"""Leaves that a walk keeps in sight, beside those it is asked for: an end for queries to which everything is alike."""
+"""Leaves that a walk keeps besides those it returns: a bound for queries to which everything is alike."""
 
-_REMEMBERED: Final = 1000
-"""Pairs of k and recall for which the effort is not worked out again."""
+_CONTEXTS: Final = 8
+"""Contexts for which a calibration is kept. To measure one takes as long as some hundred exhaustive searches."""
 
 UNLIMITED: Final = 1 << 30
 
 
 class Effort(NamedTuple):
-    """What a search may spend: how far beyond the best it follows links, how many nodes it may score, and how many
-    leaves it keeps in sight."""
+    """What a search may spend."""
 
     slack: float = math.inf
-    most: int = UNLIMITED
+    """A walk follows links up to this factor beyond the distance of the k-th best."""
+    most_nodes: int = UNLIMITED
     width: int = _WIDEST
+    """Leaves that a walk keeps."""
 
 
-class Dial:
-    """What was measured of one index, by step of the ladder: slacks of a walk along links, or budgets without links."""
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The recalls measured at the first steps of a ladder, rising."""
 
-    def __init__(self, *, linked: bool) -> None:
-        self._linked = linked
-        self._recalls: Doubles = np.zeros(0)
-        self._measured_for = 0  # leaves then
-        self._efforts: dict[tuple[int, float], Effort | None] = {}  # by k and recall: most searches ask for the same
+    linked: bool
+    recalls: tuple[float, ...]
+    leaves: int
+    """Leaves of the index when it was measured."""
+
+    @property
+    def ladder(self) -> tuple[float, ...]:
+        """The efforts that the recalls belong to."""
+        return ladder(linked=self.linked)[: len(self.recalls)]
 
     def holds(self, leaves: int) -> bool:
-        """Whether what was measured is still of an index of about this size."""
-        return leaves < _GROWN * self._measured_for
+        """Whether it can be used for an index of this size."""
+        return leaves < _GROWTH * self.leaves
 
-    def reset(self) -> None:
-        """Have it measured again before it is used."""
-        self._measured_for = 0
+    def effort(self, k: int, recall: float) -> Effort | None:
+        """What to spend for k documents at a recall.
 
-    def measure(
-        self,
-        t: TreeArrays,
-        search: Callable[[Floats, int, Effort], Longs],
-        exact_search: Callable[[Floats, int], Longs],
-        context: float = 0.0,
-    ) -> None:
-        """The share of true answers, those of `exact_search(queries, k)`, that `search(queries, k, effort)` finds.
-
-        What guides a search are distances. With context, the best may be elsewhere: where most of them are not found
-        with the greatest effort, there is no need to look further.
-        """
-        Q = _disturbed(t, _DISTURBANCE if self._linked else _DISTURBANCE_ALONE)
-        exact = exact_search(Q, 10)
-        shares = np.zeros(len(Q))
-        # Along links more effort goes on from where less would end: who has found everything keeps it. Where only a few
-        # of what was met are scored, by context or without links, more may push answers out among them.
-        keeps = self._linked and context == 0.0
-
-        def share_found(step: float, queries: Longs) -> float:
-            """By all queries; of those not named, by what was found before."""
-            effort = Effort(step) if self._linked else Effort(most=int(step), width=20)
-            found = search(Q[queries], 10, effort)
-            shares[queries] = (found[:, :, None] == exact[queries][:, None, :]).any(axis=2).mean(axis=1)
-            return float(shares.mean())
-
-        recalls: list[float] = []
-        if context == 0.0 or share_found(self._ladder[-1], np.arange(len(Q))) > 0.5:
-            shares[:] = 0.0
-            for step in self._ladder.tolist():
-                recalls.append(share_found(step, np.flatnonzero((shares < 1.0) | (not keeps))))
-                if recalls[-1] > 0.9995:
-                    break
-        # More recall takes no less effort: where a step found less than the one before, it counts as that.
-        self._recalls = np.maximum.accumulate(np.array(recalls))
-        self._measured_for = int(t.meta[Meta.LEAVES])
-        self._efforts = {}
-
-    def effort(self, k: int, budget: int | None, recall: float) -> Effort | None:
-        """What to spend for a budget of nodes, or else for a share of the true answers.
-
-        None where calibration never saw that share: such data (tight clusters far apart, two dimensions) is better
+        None where calibration never saw that recall: such data (tight clusters far apart, two dimensions) is better
         searched exhaustively than badly.
         """
-        if budget is not None:
-            return Effort(most=budget, width=max(k, min(1024, budget // 4)) if self._linked else 2 * k)
-        efforts = self._efforts
-        if (k, recall) not in efforts:
-            if len(efforts) >= _REMEMBERED:
-                efforts = self._efforts = {}
-            efforts[k, recall] = self._effort_for(k, recall)
-        return efforts[k, recall]
-
-    def _effort_for(self, k: int, recall: float) -> Effort | None:
         wanted = recall + _MARGIN * (1.0 - recall)
-        recalls: list[float] = self._recalls.tolist()  # a few numbers, for which NumPy would take longer
+        recalls = self.recalls
         step = bisect_left(recalls, wanted)
         if step == len(recalls):
             return None
-        ladder = self._ladder.tolist()
-        spent = ladder[step]
-        if step > 0:  # the recall wanted lies between this step and the one below
+        efforts = SLACKS if self.linked else BUDGETS
+        spent = efforts[step]
+        if step > 0:
             share = (wanted - recalls[step - 1]) / (recalls[step] - recalls[step - 1])
-            spent = ladder[step - 1] + (spent - ladder[step - 1]) * share
-        if not self._linked:
-            return Effort(most=math.ceil(spent) + 5 * max(0, k - 10), width=2 * k)
+            spent = efforts[step - 1] + (spent - efforts[step - 1]) * share
+        if not self.linked:
+            return Effort(most_nodes=math.ceil(spent) + 5 * max(0, k - 10), width=2 * k)
         stretch = max(1.0, _STRETCH * math.sqrt(10.0 / max(k, 10)))
         return Effort(max(spent, 1.0 + stretch * (spent - 1.0)), width=_WIDEST + k)
 
-    @property
-    def _ladder(self) -> Doubles:
-        """The efforts that calibration tries, in rising order."""
-        return np.array(_SLACKS if self._linked else _BUDGETS, np.float64)
 
-    # -- disk --------------------------------------------------------------------------------------
+class CalibrationCache:
+    """The calibrations of one index for a `context` other than 0: measured when first wanted, the last few kept.
 
-    def to_parts(self) -> tuple[dict[str, int], dict[str, npt.NDArray[np.generic]]]:
-        """Settings and arrays."""
-        return {"calibrated_for": self._measured_for}, {
-            "recalls": self._recalls,
-            "ladder": self._ladder[: len(self._recalls)],
-        }
+    One search measures a context while others that want one wait.
+    """
 
-    def restore(self, bundle: Bundle) -> None:
-        """Take over what `to_parts` gave. What was measured on another ladder is to be measured again."""
-        measured_for = bundle.whole("calibrated_for")
-        recalls, ladder = np.zeros(0), np.zeros(0)
-        if "recalls" in bundle.arrays:
-            recalls = bundle.numbers("recalls", np.float64, None, least=0.0, most=1.0)
-        if "ladder" in bundle.arrays:
-            ladder = bundle.array("ladder", np.float64, None)
-        if len(recalls) == len(ladder) and np.array_equal(ladder, self._ladder[: len(ladder)]):
-            self._recalls, self._measured_for = np.maximum.accumulate(recalls), measured_for
-            self._efforts = {}
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: dict[float, Calibration] = {}  # the one unused for longest first
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, context: float, leaves: int, measure: Callable[[float], Calibration]) -> Calibration:
+        """The calibration for a context, if there is one that holds; otherwise what `measure` returns."""
+        with self._lock:
+            calibration = self._kept.pop(context, None)
+            if calibration is None or not calibration.holds(leaves):
+                calibration = measure(context)
+            if len(self._kept) >= _CONTEXTS:
+                del self._kept[next(iter(self._kept))]
+            self._kept[context] = calibration
+            return calibration
 
 
-def _disturbed(t: TreeArrays, noise: float) -> Floats:
-    """Documents spread evenly over the rows, with noise added, at their old distance from the centre."""
+def ladder(*, linked: bool) -> tuple[float, ...]:
+    """The efforts that calibration tries, rising."""
+    return SLACKS if linked else BUDGETS
+
+
+def effort_for_budget(k: int, budget: int, *, linked: bool) -> Effort:
+    """What to spend where a search may score `budget` nodes."""
+    return Effort(most_nodes=budget, width=max(k, min(_WIDEST, budget // 4)) if linked else 2 * k)
+
+
+def calibrate(
+    t: TreeArrays,
+    search: Callable[[Floats, int, Effort], Longs],
+    exact_search: Callable[[Floats, int], Longs],
+    *,
+    linked: bool,
+    context: float = 0.0,
+) -> Calibration:
+    """Measure the share of the documents of `exact_search(queries, k)` that `search(queries, k, effort)` finds.
+
+    A walk goes by distances. With context, the best may be elsewhere: where the greatest effort finds less than half of
+    them, no recall is kept, and searches will be exhaustive.
+    """
+    Q = noisy_documents(t, NOISE if linked else NOISE_WITHOUT_LINKS)
+    exact = exact_search(Q, _ANSWERS)
+    shares = np.zeros(len(Q))
+    # Along links more effort continues where less would end, so a query that found everything keeps it. Where only a
+    # few of the leaves met are scored, by context or without links, more effort may push answers out among them.
+    keeps = linked and context == 0.0
+
+    def recall_at(step: float, queries: Longs) -> float:
+        """The recall over all queries; only those named are searched for again."""
+        effort = Effort(step) if linked else Effort(most_nodes=int(step), width=2 * _ANSWERS)
+        found = search(Q[queries], _ANSWERS, effort)
+        shares[queries] = (found[:, :, None] == exact[queries][:, None, :]).any(axis=2).mean(axis=1)
+        return float(shares.mean())
+
+    recalls: list[float] = []
+    steps = ladder(linked=linked)
+    if context == 0.0 or recall_at(steps[-1], np.arange(len(Q))) > 0.5:
+        shares[:] = 0.0
+        for step in steps:
+            recalls.append(recall_at(step, np.flatnonzero((shares < 1.0) | (not keeps))))
+            if recalls[-1] > 0.9995:
+                break
+    return Calibration(linked, rising(recalls), int(t.meta[Meta.LEAVES]))
+
+
+def rising(recalls: list[float]) -> tuple[float, ...]:
+    """Recalls that never fall: a step that found less than the one before counts as that one."""
+    return tuple(np.maximum.accumulate(np.array(recalls, np.float64)).tolist())
+
+
+def noisy_documents(t: TreeArrays, noise: float) -> Floats:
+    """Documents spread evenly over the rows, with Gaussian noise added, at their old distance from the centre."""
     rows = np.flatnonzero(np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]]))
     X = t.vectors[rows[:: max(1, len(rows) // _SAMPLE)]][:_SAMPLE].astype(np.float64)
     root = t.row[t.meta[Meta.ROOT]]

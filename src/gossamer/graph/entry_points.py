@@ -1,9 +1,10 @@
-"""The entrance of a guided search: large concepts that cut across the tree, and the parts of each, block by block.
+"""Tree → where walks start: large concepts that partition the leaves, their parts, and a leaf of each part.
 
-A search looks at all of the former and at the parts of the nearest. Each part has a door, the leaf nearest to its
-prototype, from which links lead on. (A single cut, into a quarter of √N concepts, was less of a guide for more nodes:
-among 76,000 documents 68 instead of 34 before the first link is followed, and a quarter more in all.) The frontier
-may lag behind the tree: it only decides where a walk starts.
+A search scores all of the large concepts and the parts of the nearest, and enters by the leaves of the nearest parts.
+The entry point of a part is the leaf reached by always descending to the child nearest to the part's mean. (Cutting the
+tree once, into a quarter of √N concepts, led less well for more nodes: among 76,000 documents 68 instead of 34 before
+the first link is followed, and a quarter more in all.) Entry points only decide where a walk starts, so they may be
+older than the tree.
 """
 
 from __future__ import annotations
@@ -16,52 +17,60 @@ from gossamer.array_types import NONE, Bytes, Doubles, Floats, Ints
 from gossamer.graph.codes import Codes
 from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Meta, TreeArrays
-from gossamer.tree.density import squared_distance
+from gossamer.tree.scoring import squared_distance
 
 _FEWEST: Final = 8
 _MOST: Final = 32
-"""Large concepts, and parts of each: the fourth root of how many leaves there are, within these."""
+"""Bounds on the number of large concepts, and of parts of each, which is N^¼ for N leaves."""
 
 
-class Frontier(NamedTuple):
-    """The large concepts, and their parts, those of one after those of the other."""
+class EntryPoints(NamedTuple):
+    """Entry concepts with their parts; the parts of one concept stand together."""
 
-    whole: Bytes
-    whole_norms: Floats  # infinite where nobody can enter
-    first: Ints  # part of each; and one number more: how many parts there are
-    part: Bytes
-    part_norms: Floats  # infinite where the door is gone
-    doors: Ints  # of parts: leaf rows
+    concepts: Bytes  # codes of their means
+    concept_norms: Floats  # infinite where no part can be entered
+    first: Ints  # the first part of each concept; and at the end the number of parts
+    parts: Bytes  # codes of their means
+    part_norms: Floats  # infinite where the leaf was removed
+    leaves: Ints  # by part: the leaf row to enter by
 
-    def without(self, gone: Ints) -> Frontier:
-        """The same, entered by none of the leaf rows that are gone, until it is chosen anew."""
-        part_norms = np.where(np.isin(self.doors, gone), np.inf, self.part_norms)
+    def without(self, removed: Ints) -> EntryPoints:
+        """These entry points less those at leaf rows that were removed."""
+        part_norms = np.where(np.isin(self.leaves, removed), np.inf, self.part_norms)
         closed = np.minimum.reduceat(part_norms, self.first[:-1]) == np.inf
-        return self._replace(part_norms=part_norms, whole_norms=np.where(closed, np.inf, self.whole_norms))
+        return self._replace(part_norms=part_norms, concept_norms=np.where(closed, np.inf, self.concept_norms))
 
     @property
-    def is_open(self) -> bool:
-        """Whether there is any way in."""
+    def any_left(self) -> bool:
+        """Whether a walk can start anywhere."""
         return bool(np.isfinite(self.part_norms).any())
 
 
-def choose_frontier(t: TreeArrays, codes: Codes) -> Frontier:
-    """Cut the tree, and what is below each of the concepts that gives: the largest is opened until there are enough."""
-    leaves = int(t.meta[Meta.LEAVES])
-    room = np.empty(max(_FEWEST, min(_MOST, round(leaves**0.25))), np.int32)
-    wholes = room[: _cut(t, int(t.meta[Meta.ROOT]), room)].copy()
-    parts = [room[: _cut(t, int(node), room)].copy() for node in wholes]
-    nodes = np.concatenate(parts)
-    doors = np.empty(len(nodes), np.int32)
-    for at, node in enumerate(nodes):
+def choose_entry_points(t: TreeArrays, codes: Codes) -> EntryPoints:
+    """Cut the tree into large concepts, each of those into parts, and descend from each part to its entry point."""
+    room = np.empty(max(_FEWEST, min(_MOST, round(int(t.meta[Meta.LEAVES]) ** 0.25))), np.int32)
+    concepts = room[: cut_by_size(t, int(t.meta[Meta.ROOT]), room)].copy()
+    parts_of_each = [room[: cut_by_size(t, int(node), room)].copy() for node in concepts]
+    parts = np.concatenate(parts_of_each)
+    leaves = np.empty(len(parts), np.int32)
+    for at, node in enumerate(parts):
         row = t.row[node]
-        doors[at] = _door(t, int(node), np.array(t.mean[row] if t.n_children[node] else t.vectors[row], np.float64))
-    first = np.cumsum([0, *map(len, parts)], dtype=np.int32)
-    return Frontier(*_codes_of(t, codes, wholes), first, *_codes_of(t, codes, nodes), doors)
+        mean = np.array(t.mean[row] if t.n_children[node] else t.vectors[row], np.float64)
+        leaves[at] = nearest_by_descent(t, int(node), mean)
+    concept_codes, concept_norms = _codes_of(t, codes, concepts)
+    part_codes, part_norms = _codes_of(t, codes, parts)
+    return EntryPoints(
+        concepts=concept_codes,
+        concept_norms=concept_norms,
+        first=np.cumsum([0, *map(len, parts_of_each)], dtype=np.int32),
+        parts=part_codes,
+        part_norms=part_norms,
+        leaves=leaves,
+    )
 
 
 def _codes_of(t: TreeArrays, codes: Codes, nodes: Ints) -> tuple[Bytes, Floats]:
-    """The codes of nodes, some of which may be leaves, and their norms."""
+    """The codes and norms of nodes, some of which may be leaves."""
     rows, inner = t.row[nodes], t.n_children[nodes] > 0
     inner_rows, leaf_rows = np.where(inner, rows, 0), np.where(inner, 0, rows)
     return (
@@ -71,8 +80,11 @@ def _codes_of(t: TreeArrays, codes: Codes, nodes: Ints) -> tuple[Bytes, Floats]:
 
 
 @kernel
-def _cut(t: TreeArrays, top: int, out: Ints) -> int:
-    """Open the largest concept of the cut again and again while its children fit; returns how many there are."""
+def cut_by_size(t: TreeArrays, top: int, out: Ints) -> int:
+    """Write a partition of what is below `top`: replace the largest node by its children while they fit into `out`.
+
+    Of equal sizes the first in `out` is replaced. Returns the number of nodes.
+    """
     out[0] = top
     n = 1
     while True:
@@ -93,18 +105,18 @@ def _cut(t: TreeArrays, top: int, out: Ints) -> int:
 
 
 @kernel
-def _door(t: TreeArrays, node: int, prototype: Doubles) -> int:
-    """The row of the leaf that is reached by always going to the child nearest to the prototype."""
+def nearest_by_descent(t: TreeArrays, node: int, x: Doubles) -> int:
+    """The row of the leaf reached by always going to the child whose mean is nearest to x; of equals, the lowest id."""
     while t.n_children[node] > 0:
         best, nearest = NONE, np.inf
         child = t.first_child[node]
         while child != NONE:
             row = t.row[child]
             if t.n_children[child] == 0:
-                distance = squared_distance(t.vectors[row], prototype)
+                distance = squared_distance(t.vectors[row], x)
             else:
-                distance = squared_distance(t.mean[row], prototype)
-            # The first is taken whatever its distance: of NaN none would be the nearest.
+                distance = squared_distance(t.mean[row], x)
+            # The first is taken whatever its distance: if all are NaN, none would be nearest.
             if best == NONE or distance < nearest or (distance == nearest and child < best):
                 best, nearest = child, distance
             child = t.next_sibling[child]

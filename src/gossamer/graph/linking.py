@@ -1,88 +1,174 @@
-"""Finding the links of leaves. The first are compared each with each (see `pairs`), and link to the nearest. Of later
-ones each searches for its neighbours, as a query would, among those linked before.
+"""Leaves without links → links, chosen among each leaf's nearest by codes.
 
-Many of the latter are linked in batches. A batch reads only the links that were there before it, so it runs on all
-cores and its result does not depend on them; then its links are put in, one leaf after the other. Batches are small
-beside what is linked already, so that hardly any leaf has its nearest in its own batch, unless that is beside it in the
-tree, where it is found all the same. (Linking all at once, in rounds that each read the links of the round before, took
-two and a half times as many distances for links as good.)
+The first leaves of an index are compared each with each (`neighbours.all_pairs`). Each later leaf searches for its
+neighbours, as a query does, among those linked before. A batch of these reads only links made before the batch, so it
+runs on all cores and does not depend on their number; then its links are added, one leaf after the other. Batches are
+small beside what is linked already, so hardly any leaf has its nearest in its own batch, unless that is beside it in
+the tree, where it is found all the same. (Linking all at once, in rounds that each read the links of the round before,
+took two and a half times as many distances for links as good.)
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 
 from gossamer.array_types import NONE, Floats, Ints
 from gossamer.graph.codes import Codes
-from gossamer.graph.links import Desk, Links, add_link, thin
-from gossamer.graph.walk import DOORS, Guides, Scratch, along_links, enter, nearest_concepts, start, through_doors
+from gossamer.graph.links import NEW_LINKS, PENDING, Links, LinkWorkspace, add_link, new_link_workspace, thin
+from gossamer.graph.walk import ENTRIES, GraphArrays, Limits, enter, enter_by_parts, follow_links, nearest_parts, start
+from gossamer.graph.workspace import Workspace, WorkspacePool
+from gossamer.neighbours.all_pairs import nearest_of_all
 from gossamer.runtime.jit import kernel, subkernel
-from gossamer.tree.arrays import TreeArrays
-from gossamer.tree.selection import Flags
-from gossamer.tree.structure import append_leaf_rows
+from gossamer.runtime.threads import in_threads
+from gossamer.tree.arrays import Meta, TreeArrays
+from gossamer.tree.rebuild import Neighbours
+from gossamer.tree.structure import append_leaf_rows, leaf_rows
 
-_BESIDE = 64
-"""Leaves of the tree around a new one that it looks at first."""
+CONSIDERED: Final = 128
+"""Nearest leaves among which the links of a leaf are chosen."""
+
+ALL_PAIRS: Final = 80_000
+"""Leaves that are compared each with each, where no links exist yet. For so many this takes as long as a search for
+each, where the processor has an instruction for it (`runtime.simd.distances`); with AVX2 alone two and a half times as
+long."""
+
+_SCATTERED: Final = 4
+"""One in so many of these is linked to others of this sample before all are linked: such links are longer, and lead
+from one cluster to the next. (Where there are clusters, walks without them need half as much slack again.)"""
+
+_BATCH: Final = 0.02
+_LEAST_BATCH: Final = 64
+"""Leaves that are linked in one batch, as a share of those linked already, and at least."""
+
+_BESIDE: Final = 64
+"""Leaves near a new one in the tree that its search starts from, besides the entry points."""
+
+
+def link_leaves(
+    t: TreeArrays, g: GraphArrays, rows: Ints, pool: WorkspacePool,
+    neighbours: Neighbours | None = None, all_pairs: int = ALL_PAIRS,
+) -> None:  # fmt: skip
+    """Link leaf rows, none of which is linked yet. Where no leaf is, the first `all_pairs` are compared each with each;
+    if the `neighbours` of all leaves are known already, they are not sought again."""
+    linked = int(t.meta[Meta.LEAVES]) - len(rows)
+    if linked == 0:
+        first, rows = rows[:all_pairs], rows[all_pairs:]
+        in_order = leaf_rows(t)
+        scattered = in_order[np.isin(in_order, first[: len(first) // _SCATTERED])]
+        _link_to(g, scattered, *_nearest_among(g.codes, scattered))
+        every = in_order[np.isin(in_order, first)]
+        known = None if neighbours is None else _known_neighbours(t, neighbours, every)
+        _link_to(g, every, *(_nearest_among(g.codes, every) if known is None else known))
+        linked = len(first)
+    while len(rows):
+        size = max(_LEAST_BATCH, int(_BATCH * linked))
+        batch, rows = rows[:size], rows[size:]
+        _link_batch(t, g, batch, pool)
+        linked += len(batch)
+
+
+def _link_to(g: GraphArrays, rows: Ints, found: Ints, near: Floats) -> None:
+    """Link leaf rows to some of those found near them, besides what they are linked to already."""
+    chosen = np.empty((len(rows), NEW_LINKS), np.int32)
+
+    def choose(first: int, last: int) -> None:
+        thin_rows(g.codes, found[first:last], near[first:last], chosen[first:last])
+
+    in_threads(choose, len(rows))
+    add_links(g.links, g.codes, rows, chosen, new_link_workspace())
+
+
+def _link_batch(t: TreeArrays, g: GraphArrays, batch: Ints, pool: WorkspacePool) -> None:
+    chosen = np.empty((len(batch), NEW_LINKS), np.int32)
+    g.links.degree[batch] = PENDING
+
+    def choose(first: int, last: int) -> None:
+        workspace = pool.take(t, CONSIDERED)
+        search_links(t, g, batch[first:last], CONSIDERED, workspace, chosen[first:last])
+        pool.give_back(workspace)
+
+    in_threads(choose, len(batch))
+    add_links(g.links, g.codes, batch, chosen, new_link_workspace())
+
+
+def _nearest_among(codes: Codes, rows: Ints) -> tuple[Ints, Floats]:
+    """For each of some leaf rows the nearest of the others, and their squared distances."""
+    places, near = nearest_of_all(codes.leaf[rows, : len(codes.centre)], CONSIDERED)
+    near *= max(np.float32(codes.step * codes.step), np.finfo(np.float32).tiny)  # infinity times 0 is NaN
+    return _rows_at(rows, places), near
+
+
+def _known_neighbours(t: TreeArrays, known: Neighbours, rows: Ints) -> tuple[Ints, Floats] | None:
+    """The same from neighbours that were found before; None if they are not those of all these rows."""
+    if known.changes != t.meta[Meta.CHANGES] or len(known.leaves) != len(rows):
+        return None
+    theirs = t.row[known.leaves]
+    places = np.empty(len(t.vectors), np.int32)
+    places[theirs] = np.arange(len(theirs))
+    order = places[rows]
+    return _rows_at(theirs, known.places[order]), known.distances[order]
+
+
+def _rows_at(rows: Ints, places: Ints) -> Ints:
+    """The rows at places, and NONE where there is none."""
+    found = rows[places]
+    found[places == NONE] = NONE
+    return found
 
 
 @kernel
-def choose_links(t: TreeArrays, g: Guides, new: Ints, width: int, nobody: Flags, w: Scratch, out: Ints) -> None:
-    """For new leaf rows, what each should link to by what the present links lead to."""
-    beside = np.empty(_BESIDE, np.int32)
-    found = np.empty(width, np.int32)
-    entrances = np.empty(DOORS, np.int32)
-    for i in range(new.shape[0]):
-        row = new[i]
-        factor, norm = start(g.codes, t.vectors[row], w)
-        w.marks[row] = w.mark[0]
-        nearest_concepts(g.frontier, factor, 1 << 30, w, entrances)
-        through_doors(g, entrances, factor, norm, width, nobody, w)
-        for j in range(_leaves_beside(t, row, beside)):
-            if g.links.degree[beside[j]] != 0:
-                enter(g.codes, beside[j], factor, norm, width, nobody, w)
-        # Ends when the links of all the best were followed: what is merely near is as good to link to as the nearest.
-        along_links(g, factor, norm, width, 1.0, 1 << 30, width, nobody, w)
-        n = _found(w, found)
-        out[i] = NONE
-        thin(g.codes, found[:n], w.near[:n], out.shape[1], out[i])
-
-
-@kernel
-def choose_among(codes: Codes, found: Ints, near: Floats, out: Ints) -> None:
-    """For leaf rows of which the nearest are known: what each should link to."""
+def thin_rows(codes: Codes, found: Ints, near: Floats, out: Ints) -> None:
+    """Write what each leaf row should link to, by those found near it, nearest first; NONE past the end."""
     for i in range(found.shape[0]):
         out[i] = NONE
         thin(codes, found[i], near[i], out.shape[1], out[i])
 
 
 @kernel
-def put_links(links: Links, codes: Codes, new: Ints, chosen: Ints, desk: Desk) -> None:
-    """Give new leaf rows the links they chose, and links back to them."""
-    for i in range(new.shape[0]):
-        n = 0
-        while n < chosen.shape[1] and chosen[i, n] != NONE:
-            n += 1
-        links.degree[new[i]] = max(0, links.degree[new[i]])  # none is coming any more
+def search_links(t: TreeArrays, g: GraphArrays, rows: Ints, width: int, w: Workspace, out: Ints) -> None:
+    """Write what each leaf row should link to, by the nearest `width` that a walk along present links finds."""
+    beside, entries, found = np.empty(_BESIDE, np.int32), np.empty(ENTRIES, np.int32), np.empty(width, np.int32)
+    everything = np.zeros(0, np.uint8)
+    # A walk ends when the links of all that it keeps were followed: what is merely near is as good to link to as the
+    # nearest.
+    limits = Limits(1.0, 1 << 30, width, 0)
+    for i in range(rows.shape[0]):
+        scale = start(g.codes, t.vectors[rows[i]], w)
+        w.marks[rows[i]] = w.mark[0]
+        nearest_parts(g.entry_points, scale, 1 << 30, w, entries)
+        enter_by_parts(g, entries, scale, width, everything, w)
+        for j in range(leaves_beside(t, rows[i], beside)):
+            if g.links.degree[beside[j]] != 0:
+                enter(g.codes, beside[j], scale, width, everything, w)
+        follow_links(g, scale, width, limits, everything, w)
+        n = w.counts[0]
         for j in range(n):
-            add_link(links, codes, new[i], chosen[i, j], desk)
-    for i in range(new.shape[0]):
+            found[j] = w.rows[j] if w.rows[j] >= 0 else ~w.rows[j]
+        out[i] = NONE
+        thin(g.codes, found[:n], w.near[:n], out.shape[1], out[i])
+
+
+@kernel
+def add_links(links: Links, codes: Codes, rows: Ints, chosen: Ints, work: LinkWorkspace) -> None:
+    """Give leaf rows the links chosen for them, and then links back to them."""
+    for i in range(rows.shape[0]):
+        links.degree[rows[i]] = max(0, links.degree[rows[i]])  # not pending any more
+        for other in chosen[i]:
+            if other == NONE:
+                break
+            add_link(links, codes, rows[i], other, work)
+    for i in range(rows.shape[0]):
         for other in chosen[i]:
             if other != NONE:
-                add_link(links, codes, other, new[i], desk)
+                add_link(links, codes, other, rows[i], work)
 
 
 @subkernel
-def _found(w: Scratch, out: Ints) -> int:
-    """The leaf rows a walk has kept, nearest first."""
-    n = w.counts[0]
-    for i in range(n):
-        out[i] = w.rows[i] if w.rows[i] >= 0 else ~w.rows[i]
-    return n
-
-
-@subkernel
-def _leaves_beside(t: TreeArrays, row: int, out: Ints) -> int:
-    """Rows of leaves near a leaf in the tree: those of its parent, then of its grandparent ... until `out` is full."""
+def leaves_beside(t: TreeArrays, row: int, out: Ints) -> int:
+    """Write the rows of other leaves below a leaf's parent, then below its grandparent, and so on until `out` is full;
+    returns how many."""
     n = 0
     below, node = t.owner[row], t.parent[t.owner[row]]
     while node != NONE and n < out.shape[0]:

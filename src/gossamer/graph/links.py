@@ -1,8 +1,10 @@
-"""Links between leaves: the last step of a search walks along them instead of down the tree again.
+"""The links of each leaf to near leaves: add one, thin them, drop a leaf.
 
-Each leaf keeps links to near leaves, shortest first, thinned so that no two point the same way, and the leaves it
-links to link back while they have room. A walk along such links from any good start ends at the nearest
-leaves (relative neighbourhood graphs: Toussaint 1980; thinning as in HNSW, Malkov and Yashunin 2016).
+Links are kept shortest first and thinned by the rule of relative neighbourhood graphs: leaf a links to b unless it
+links to some c, nearer to a than b is, with |b − c| < |a − b|. So no two links point the same way. The leaves that a
+leaf links to link back while they have room. From any good start a walk along such links, always on to what is nearest
+to a query, ends at the nearest leaves (Toussaint 1980; thinning as in HNSW, Malkov and Yashunin 2016). All distances
+are those between codes.
 """
 
 from __future__ import annotations
@@ -13,78 +15,91 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import NONE, Doubles, Floats, Ints, aligned
+from gossamer.array_types import NONE, Floats, Ints, aligned
 from gossamer.graph.codes import Codes, code_distance
-from gossamer.neighbours.heap import copy
+from gossamer.neighbours.ordering import copy, insertion_sort, sorted_insert
 from gossamer.runtime.jit import kernel, subkernel
 
 Lengths: TypeAlias = npt.NDArray[np.uint8]
 
 LONGEST: Final = 255
-"""The length of all links of so many units or more."""
+"""The length, in units, that is kept of a link this long or longer."""
 
-OWN: Final = 16
-"""Links a new leaf makes."""
+NEW_LINKS: Final = 16
+"""Links that a new leaf makes."""
 
-COMING: Final = -1
-"""The degree of a leaf that has no links yet, but is about to be linked: others may link to it."""
+MAX_LINKS: Final = 32
+"""Links that a leaf has at most, those back included: two cache lines."""
 
-MOST: Final = 32
-"""Links a leaf has at most, those back included: two cache lines."""
+_MOST_THINNED: Final = MAX_LINKS - MAX_LINKS // 4
+"""Links that are left where all of a leaf's links are thinned: room for the next, so that thinning stays rare."""
+
+PENDING: Final = -1
+"""The degree of a leaf of the batch that is being linked: it has no links yet, but others may link to it."""
 
 
 class Links(NamedTuple):
-    """By leaf row: its links (leaf rows), shortest first, how long they are, and how many."""
+    """By leaf row: where its links lead (leaf rows), shortest first, their lengths, and how many there are."""
 
     to: Ints
     length: Lengths  # in units, rounded down
     degree: Ints
-    unit: Doubles  # one number
+    unit: float
 
 
-def empty_links(codes: Codes) -> Links:
-    """No links yet, with a unit that suits the leaves there are."""
-    farthest = float(np.max(codes.leaf_norm, where=np.isfinite(codes.leaf_norm), initial=0.0))
-    unit = np.array([max(2.0 * math.sqrt(farthest), 1e-30) / LONGEST])
-    return Links(np.zeros((0, MOST), np.int32), np.zeros((0, MOST), np.uint8), np.zeros(0, np.int32), unit)
-
-
-def links_for(links: Links, rows: int) -> Links:
-    """`links` with room for as many rows."""
-    old = len(links.degree)
-    if old >= rows:
-        return links
-    room = max(rows, old * 3 // 2)
-    to, length = aligned((room, MOST), np.int32, NONE), aligned((room, MOST), np.uint8)
-    degree = np.zeros(room, np.int32)
-    to[:old], length[:old], degree[:old] = links.to, links.length, links.degree
-    return Links(to, length, degree, links.unit)
-
-
-def measured_links(to: Ints, degree: Ints, codes: Codes) -> Links:
-    """Links of which nothing else is known, in order and with their lengths."""
-    links = empty_links(codes)._replace(to=to.copy(), length=np.zeros(to.shape, np.uint8), degree=degree)
-    _measure(links, codes, new_desk())
-    return links
-
-
-class Desk(NamedTuple):
-    """Where links are weighed: used again from leaf to leaf, so that no kernel allocates."""
+class LinkWorkspace(NamedTuple):
+    """Memory for choosing the links of one leaf."""
 
     neighbours: Ints
     candidates: Ints
     distances: Floats
 
 
-def new_desk() -> Desk:
-    """Room for the links of one leaf and of another."""
-    ints = np.int32
-    return Desk(np.zeros(MOST, ints), np.zeros(2 * MOST, ints), np.zeros(2 * MOST, np.float32))
+def new_link_workspace() -> LinkWorkspace:
+    """Room for the links of two leaves."""
+    return LinkWorkspace(
+        neighbours=np.zeros(MAX_LINKS, np.int32),
+        candidates=np.zeros(2 * MAX_LINKS, np.int32),
+        distances=np.zeros(2 * MAX_LINKS, np.float32),
+    )
+
+
+def no_links(codes: Codes) -> Links:
+    """Links of no rows, with a unit such that LONGEST of them span the leaves."""
+    farthest = float(np.max(codes.leaf_norm, where=np.isfinite(codes.leaf_norm), initial=0.0))
+    return Links(
+        to=np.zeros((0, MAX_LINKS), np.int32),
+        length=np.zeros((0, MAX_LINKS), np.uint8),
+        degree=np.zeros(0, np.int32),
+        unit=max(2.0 * math.sqrt(farthest), 1e-30) / LONGEST,
+    )
+
+
+def copied(links: Links, rows: int) -> Links:
+    """A copy of `links` with room for at least `rows`."""
+    old = len(links.degree)
+    room = max(rows, old if old >= rows else old * 3 // 2)
+    to, length = aligned((room, MAX_LINKS), np.int32, NONE), aligned((room, MAX_LINKS), np.uint8)
+    degree = np.zeros(room, np.int32)
+    to[:old], length[:old], degree[:old] = links.to, links.length, links.degree
+    return Links(to, length, degree, links.unit)
+
+
+def with_rows(links: Links, rows: int) -> Links:
+    """`links`, or a copy where they have room for fewer rows than that."""
+    return links if len(links.degree) >= rows else copied(links, rows)
+
+
+def measured(to: Ints, degree: Ints, codes: Codes) -> Links:
+    """Links of which nothing else is known, in order and with their lengths."""
+    links = no_links(codes)._replace(to=to.copy(), length=np.zeros(to.shape, np.uint8), degree=degree)
+    _measure(links, codes, new_link_workspace())
+    return links
 
 
 @subkernel
 def thin(codes: Codes, rows: Ints, distances: Floats, most: int, out: Ints) -> int:
-    """Of candidates in order of distance, keep each that is nearer to the leaf than to any kept before it.
+    """Of candidates in order of distance, keep each that is at least as near to the leaf as to all kept before it.
 
     Returns how many were kept, at most `most`.
     """
@@ -104,75 +119,58 @@ def thin(codes: Codes, rows: Ints, distances: Floats, most: int, out: Ints) -> i
 
 
 @subkernel
-def sort_by_distance(rows: Ints, distances: Floats) -> None:
-    """Nearest first; they are few."""
-    for i in range(1, rows.shape[0]):
-        row, distance = rows[i], distances[i]
-        at = i
-        while at > 0 and distances[at - 1] > distance:
-            rows[at], distances[at] = rows[at - 1], distances[at - 1]
-            at -= 1
-        rows[at], distances[at] = row, distance
-
-
-@subkernel
 def _length(links: Links, distance: float) -> int:
-    """The length to keep of a link, by the squared distance that it spans."""
-    if distance == np.inf:  # there is nothing at its end any more
+    """The length to keep of a link that spans this squared distance."""
+    if distance == np.inf:  # there is no leaf at its end any more
         return LONGEST
-    # Limited before it is made whole: what is too large for an integer, or NaN, would become anything.
-    return int(min(np.float64(LONGEST), math.sqrt(max(0.0, distance)) / links.unit[0]))
+    # Clipped before conversion: NaN, or what is too large for an integer, would be converted to anything.
+    return int(min(np.float64(LONGEST), math.sqrt(max(0.0, distance)) / links.unit))
 
 
 @kernel
-def _measure(links: Links, codes: Codes, desk: Desk) -> None:
-    """Put all links in order, and measure them."""
+def _measure(links: Links, codes: Codes, work: LinkWorkspace) -> None:
+    """Sort all links, and set their lengths."""
     for row in range(links.degree.shape[0]):
         degree = max(0, links.degree[row])
-        rows, distances = links.to[row, :degree], desk.distances[:degree]
+        rows, distances = links.to[row, :degree], work.distances[:degree]
         for i in range(degree):
             distances[i] = code_distance(codes, row, rows[i])
-        sort_by_distance(rows, distances)
+        insertion_sort(distances, rows)
         for i in range(degree):
             links.length[row, i] = _length(links, distances[i])
 
 
 @subkernel
-def add_link(links: Links, codes: Codes, row: int, other: int, desk: Desk) -> None:
-    """Let `row` link to `other`; where it has no room, all its links are thinned to make some."""
+def add_link(links: Links, codes: Codes, row: int, other: int, work: LinkWorkspace) -> None:
+    """Let `row` link to `other`. Where it has no room, all its links are thinned to make some."""
     degree = links.degree[row]
     for i in range(degree):
         if links.to[row, i] == other:
             return
-    if degree < MOST:
-        length = _length(links, code_distance(codes, row, other))
-        at = degree
-        while at > 0 and links.length[row, at - 1] > length:
-            links.to[row, at], links.length[row, at] = links.to[row, at - 1], links.length[row, at - 1]
-            at -= 1
-        links.to[row, at], links.length[row, at] = other, length
+    if degree < MAX_LINKS:
+        sorted_insert(links.length[row], links.to[row], degree, _length(links, code_distance(codes, row, other)), other)
         links.degree[row] = degree + 1
         return
-    copy(links.to[row], desk.candidates)
-    desk.candidates[MOST] = other
-    _relink(links, codes, row, MOST + 1, desk)
+    copy(links.to[row], work.candidates)
+    work.candidates[MAX_LINKS] = other
+    _relink(links, codes, row, MAX_LINKS + 1, work)
 
 
 @subkernel
-def _relink(links: Links, codes: Codes, row: int, n: int, desk: Desk) -> None:
-    """Choose the links of a leaf anew from the first n candidates on the desk, in any order.
+def _relink(links: Links, codes: Codes, row: int, n: int, work: LinkWorkspace) -> None:
+    """Choose the links of a leaf anew from the first n candidates in the workspace, which are in any order.
 
-    As `thin` does, but those whose nearest is this leaf are kept: an outlier may be linked from nowhere else.
+    As `thin` does, but a leaf whose nearest is this one stays linked: an outlier may be linked from nowhere else.
     """
-    candidates, distances = desk.candidates[:n], desk.distances[:n]
+    candidates, distances = work.candidates[:n], work.distances[:n]
     for i in range(n):
         distances[i] = code_distance(codes, row, candidates[i])
-    sort_by_distance(candidates, distances)
+    insertion_sort(distances, candidates)
     out, kept = links.to[row], 0
     for i in range(n):
         other = candidates[i]
         depends = links.degree[other] > 0 and links.to[other, 0] == row
-        near = distances[i] != np.inf and kept < (MOST - 1 if depends else MOST - MOST // 4)
+        near = distances[i] != np.inf and kept < (MAX_LINKS - 1 if depends else _MOST_THINNED)
         if not depends:
             for j in range(kept):
                 if not near:
@@ -185,32 +183,32 @@ def _relink(links: Links, codes: Codes, row: int, n: int, desk: Desk) -> None:
 
 
 @kernel
-def drop_leaves(links: Links, codes: Codes, rows: Ints, desk: Desk) -> None:
-    """Leaves go, one after the other; their codes must be marked as gone already."""
+def drop_leaves(links: Links, codes: Codes, rows: Ints, work: LinkWorkspace) -> None:
+    """Remove leaves one after the other. Their codes must be marked as removed already."""
     for i in range(rows.shape[0]):
-        _drop_leaf(links, codes, rows[i], desk)
+        _drop_leaf(links, codes, rows[i], work)
 
 
 @subkernel
-def _drop_leaf(links: Links, codes: Codes, row: int, desk: Desk) -> None:
-    """A leaf goes: those that linked to it link to its neighbours instead.
+def _drop_leaf(links: Links, codes: Codes, row: int, work: LinkWorkspace) -> None:
+    """Remove a leaf. Leaves that linked to it link to its neighbours instead.
 
-    Who links here is found among the neighbours and theirs, which is where nearly all of them are; a link
-    missed leads to a row without a leaf, or later to another leaf, and costs one wasted distance.
+    They are looked for among its neighbours and theirs, which is where nearly all of them are. A link that is missed
+    leads to a row without a leaf, or later to another leaf, and costs one wasted distance.
     """
     degree = max(0, links.degree[row])
-    neighbours = desk.neighbours[:degree]
+    neighbours = work.neighbours[:degree]
     copy(links.to[row, :degree], neighbours)
     links.degree[row] = 0
     for i in range(degree):
-        _bridge(links, codes, neighbours[i], row, neighbours, desk)
+        _bridge(links, codes, neighbours[i], row, neighbours, work)
         for j in range(links.degree[neighbours[i]]):
-            _bridge(links, codes, links.to[neighbours[i], j], row, neighbours, desk)
+            _bridge(links, codes, links.to[neighbours[i], j], row, neighbours, work)
 
 
 @subkernel
-def _bridge(links: Links, codes: Codes, row: int, gone: int, others: Ints, desk: Desk) -> None:
-    """If `row` links to `gone`, put the neighbours of `gone` in its place and thin."""
+def _bridge(links: Links, codes: Codes, row: int, gone: int, others: Ints, work: LinkWorkspace) -> None:
+    """If `row` links to `gone`, add the neighbours of `gone` to its candidates instead, and thin."""
     degree = links.degree[row]
     if codes.leaf_norm[row] == np.inf:
         return
@@ -223,7 +221,7 @@ def _bridge(links: Links, codes: Codes, row: int, gone: int, others: Ints, desk:
         return
     links.to[row, at] = links.to[row, degree - 1]
     links.degree[row] = degree = degree - 1
-    candidates, n = desk.candidates, degree
+    candidates, n = work.candidates, degree
     copy(links.to[row, :n], candidates)
     for i in range(others.shape[0]):
         fresh = others[i] != row and others[i] != gone and codes.leaf_norm[others[i]] != np.inf
@@ -232,4 +230,4 @@ def _bridge(links: Links, codes: Codes, row: int, gone: int, others: Ints, desk:
         if fresh:
             candidates[n] = others[i]
             n += 1
-    _relink(links, codes, row, n, desk)
+    _relink(links, codes, row, n, work)

@@ -1,5 +1,35 @@
-"""`Index`: text in, explained answers out. Read `index.index` first."""
+"""`Index`: text in, explained answers out.
 
+index           the façade: read this first
+state           store, tree and encoder of an open index, kept in step by locks
+batch           what `add` is given, checked
+upsert          a batch → the change of the store
+chunking        a text → passages
+encoding        the index's encoder: found again, checked
+replay          the log → the tree; snapshots
+query           a query in all its forms, and where it looks
+ranking         a query → documents, best first
+hits            a ranking → hits
+explanations    scored documents → explanations
+overview        topics, concepts a query fits, novelty
+repair          a damaged index → a healthy one
+"""
+
+from gossamer.encoders import Progress
+from gossamer.encoders.models import MODELS, list_models, model_path, pull
+from gossamer.filters import check_size
+from gossamer.index.encoding import Encoded, EncoderSpec, Unloaded
 from gossamer.index.index import Index
 
-__all__ = ["Index"]
+__all__ = [
+    "MODELS",
+    "Encoded",
+    "EncoderSpec",
+    "Index",
+    "Progress",
+    "Unloaded",
+    "check_size",
+    "list_models",
+    "model_path",
+    "pull",
+]

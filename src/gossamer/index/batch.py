@@ -1,4 +1,4 @@
-"""What `Index.add` is given, checked as a whole before anything happens."""
+"""The arguments of `Index.add` → a `Batch`, in which texts, ids, metadata and given vectors are checked."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from typing import Any
 import numpy.typing as npt
 
 from gossamer.array_types import Floats
-from gossamer.checks import as_vectors
-from gossamer.document_limits import TOO_DEEP, Problem, id_problem, metadata_problem, text_problem
+from gossamer.checks import TOO_DEEP, Problem, as_vectors, id_problem, metadata_problem, text_problem
 from gossamer.encoders.protocol import check_texts
 from gossamer.errors import DtypeError, DuplicateIdError, InputError
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Texts with all that belongs to them; `metadata` is JSON text."""
+    """Documents to add. Without `ids` they are numbered; `metadata` is JSON text; `vectors` has a row for each text."""
 
     texts: list[str]
     ids: list[str] | None
@@ -33,7 +32,7 @@ def check_batch(
     metadata: Mapping[str, Any] | Iterable[Mapping[str, Any] | None] | None,
     vectors: npt.ArrayLike | None,
 ) -> Batch:
-    """The arguments of `add`, or the error that says what is wrong with them. A single text may stand alone."""
+    """The arguments of `add`, checked; a single text is a batch of one. Raises for the first thing that is wrong."""
     if isinstance(texts, str):
         texts = [texts]
         ids = [ids] if isinstance(ids, str) else ids
@@ -116,7 +115,7 @@ def _as_json(value: Any, row: int) -> str:
 
 
 def _check_keys(value: Any) -> None:
-    """JSON would turn the key 1 into "1" in silence, and then {"1": …} in a filter finds it but {1: …} cannot."""
+    """Raise for keys that are not strings: JSON would turn the key 1 into "1", and a filter for {1: …} not find it."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):
@@ -128,14 +127,14 @@ def _check_keys(value: Any) -> None:
 
 
 def _iso(value: Any) -> Any:
-    """Dates in ISO form, which compares in order; mappings as dicts; NumPy's numbers as plain ones."""
+    """Dates as ISO text, which sorts in order; mappings as dicts; NumPy's numbers as Python's."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Mapping):
         return dict(value)
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         return value.item()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def _vectors(vectors: npt.ArrayLike, rows: int) -> Floats:

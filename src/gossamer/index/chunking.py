@@ -1,17 +1,16 @@
-r"""Long texts are cut into passages that an encoder can read whole.
+r"""A long text → overlapping passages of at most `max_tokens` tokens.
 
-Encoders cut off what comes after a few hundred tokens, so a long document is indexed as overlapping passages.
-Sentences are kept whole where they fit. Passages are packed full, in order, and each begins again with the
-last whole sentences of the one before, so that a thought on the border is found from both sides.
+Encoders ignore what comes after a few hundred tokens, so a long document is indexed as overlapping passages.
+Sentences are kept whole where they fit. Each passage takes as many sentences as fit, and starts with the last
+whole sentences of the one before, so that text at a border is found from both sides.
 
-**Tokens are counted without a tokenizer**: a piece of a word of up to 6 characters is one, so is a mark of
-punctuation, and so is every Chinese, Japanese or Korean character. Against MiniLM's own tokenizer the count
-comes to 1.00 to 1.13 of the truth on average (20 Newsgroups, SciFact, MS MARCO, BBC news; 0.86 to 1.01 for one
-text in a hundred), and of 12,413 passages cut with the default of 200 none was longer than the model's 256.
+**Tokens are counted without a tokenizer**: a piece of a word of up to 6 characters is one token, and so is a
+punctuation mark and every Chinese, Japanese or Korean character. Against MiniLM's own tokenizer the count is
+1.00 to 1.13 of the true one on average (20 Newsgroups, SciFact, MS MARCO, BBC news; 0.86 to 1.01 for one text in
+a hundred), and of 12,413 passages cut with the default of 200 none was longer than the model's 256.
 
-The pieces never reach over the border of a word, and cuts are made between pieces only, so the count of a
-passage is exactly the number of its pieces. Everything below is arithmetic on that list of pieces, in time
-linear in the length of the text, whatever the text is.
+Pieces do not cross word borders, and cuts are made between pieces only, so a passage has exactly as many tokens
+as pieces. The time is linear in the length of the text, whatever the text is.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Pieces: TypeAlias = list[tuple[int, int]]
 """Start and end of every piece, in order."""
 
 Unit: TypeAlias = tuple[int, int]
-"""A sentence, or a part of one: its first piece, and the one after its last."""
+"""A sentence or a part of one: the indices of its first piece and of the piece after its last."""
 
 _CJK = (
     "\u2e80-\u2fdf\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -43,9 +42,10 @@ _PIECE = re.compile(rf"[{_CJK}]|[{_MARKS}]|[^\s{_CJK}{_MARKS}]{{1,6}}")
 
 _CLOSERS = "\"'”’»)\\]」』）】》〉"
 _STOP = re.compile(rf"(?P<latin>[.!?…]+[{_CLOSERS}]*)|(?P<cjk>[。！？｡]+[{_CLOSERS}]*)|\n\s*")
+_LINE_END = re.compile(r"\n\s*")
 _BEFORE_WORD = re.compile(r".*[\s(\[\"'“‘]", re.DOTALL)
 _WINDOW = 12
-"""Characters before a full stop that are looked at: more than any abbreviation has."""
+"""Characters before a full stop that are searched for an abbreviation: more than any has."""
 
 _ABBREVIATION = re.compile(
     "mr|mrs|ms|dr|prof|sr|jr|st|mt|rev|gen|col|capt|lt|sgt|gov|sen|rep|hon|vs|cf|al|ca|approx|dept|est|bros|ph\\.d|"
@@ -54,12 +54,12 @@ _ABBREVIATION = re.compile(
 _BEFORE_NUMBER = re.compile(
     "no|nos|fig|figs|eq|eqs|vol|vols|p|pp|ch|sec|art|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec"
 )
-_BEFORE_SMALL_LETTER = re.compile("etc|inc|ltd|co|corp|ed|eds|usw")
+_BEFORE_LOWERCASE = re.compile("etc|inc|ltd|co|corp|ed|eds|usw")
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A part of a text: ``original[start:end] == text``."""
+    """A part of a text, with ``original[start:end] == text``."""
 
     text: str
     start: int
@@ -67,17 +67,16 @@ class Passage:
 
 
 def count_tokens(text: str) -> int:
-    """About as many tokens as an encoder's tokenizer would make of it."""
+    """An estimate of the number of tokens that an encoder's tokenizer makes of a text."""
     return sum(1 for _ in _PIECE.finditer(text))
 
 
 def split(text: str, *, max_tokens: int = 200, overlap: int = 30) -> list[Passage]:
-    """`text` as passages of at most `max_tokens`, each beginning with up to `overlap` tokens of the last one's.
+    """Split `text` into passages of at most `max_tokens`, each starting with up to `overlap` tokens of the one before.
 
-    A text that fits is one passage, itself, spaces included; one without any visible character is none. The
-    overlap is whole sentences, so it is shorter than `overlap`, and nothing where the last sentence is longer.
-    A sentence beyond the budget is cut at its line breaks, failing that between words, and a word beyond it
-    wherever the budget ends.
+    A text that fits is a single passage, white space included; a text without visible characters has none. The
+    overlap is whole sentences, so it may be shorter than `overlap`, and is empty where the last sentence is longer.
+    A sentence above `max_tokens` is cut at line breaks, else between words, and a word above it at the limit.
     """
     budget, shared = _check(text, max_tokens, overlap)
     pieces = [match.span() for match in _PIECE.finditer(text)]
@@ -86,7 +85,8 @@ def split(text: str, *, max_tokens: int = 200, overlap: int = 30) -> list[Passag
     if len(pieces) <= budget:
         return [Passage(text, 0, len(text))]
     units = list(_units(text, pieces, budget))
-    return [_passage(text, pieces[first][0], pieces[last - 1][1]) for first, last in _pack(units, budget, shared)]
+    spans = ((pieces[first][0], pieces[last - 1][1]) for first, last in _pack(units, budget, shared))
+    return [Passage(text[start:end], start, end) for start, end in spans]
 
 
 def _check(text: str, max_tokens: int, overlap: int) -> tuple[int, int]:
@@ -98,12 +98,8 @@ def _check(text: str, max_tokens: int, overlap: int) -> tuple[int, int]:
     return budget, overlap
 
 
-def _passage(text: str, start: int, end: int) -> Passage:
-    return Passage(text[start:end], start, end)
-
-
 def _pack(units: list[Unit], budget: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """The pieces of each passage: as many units as fit, beginning with the last ones of the passage before."""
+    """The pieces of each passage: as many units as fit, starting with the last ones of the passage before."""
     begin = end = 0
     while True:
         first = units[begin][0]
@@ -113,7 +109,7 @@ def _pack(units: list[Unit], budget: int, overlap: int) -> Iterator[tuple[int, i
         yield first, last
         if end == len(units):
             return
-        # The next unit must fit behind what is repeated. It did not fit behind this passage, so we advance.
+        # The next unit has to fit behind the overlap. It did not fit behind this passage, so `begin` advances.
         earliest = max(last - overlap, units[end][1] - budget)
         begin = end
         while units[begin - 1][0] >= earliest:
@@ -121,17 +117,19 @@ def _pack(units: list[Unit], budget: int, overlap: int) -> Iterator[tuple[int, i
 
 
 def _units(text: str, pieces: Pieces, budget: int) -> Iterator[Unit]:
-    """Sentences; those beyond the budget are cut further."""
+    """The sentences of a text; those above the budget are cut further."""
     for sentence in _between(pieces, (0, len(pieces)), sentence_ends(text)):
         if sentence[1] - sentence[0] <= budget:
             yield sentence
             continue
-        for line in _between(pieces, sentence, _line_ends(text, pieces, sentence)):
+        start, end = pieces[sentence[0]][0], pieces[sentence[1] - 1][1]
+        line_ends = (match.end() for match in _LINE_END.finditer(text, start, end))
+        for line in _between(pieces, sentence, line_ends):
             yield from _cut_at_words(text, pieces, line, budget)
 
 
 def _between(pieces: Pieces, unit: Unit, ends: Iterator[int]) -> Iterator[Unit]:
-    """`unit` divided at the positions `ends`; where no piece lies between two of them, they are one."""
+    """`unit` divided at the positions `ends`; parts without a piece are left out."""
     first, stop = unit
     last = first
     for end in ends:
@@ -142,11 +140,6 @@ def _between(pieces: Pieces, unit: Unit, ends: Iterator[int]) -> Iterator[Unit]:
         first = last
     if first < stop:
         yield first, stop
-
-
-def _line_ends(text: str, pieces: Pieces, unit: Unit) -> Iterator[int]:
-    start, end = pieces[unit[0]][0], pieces[unit[1] - 1][1]
-    return (match.end() for match in re.compile(r"\n\s*").finditer(text, start, end))
 
 
 def _cut_at_words(text: str, pieces: Pieces, unit: Unit, budget: int) -> Iterator[Unit]:
@@ -162,25 +155,25 @@ def _cut_at_words(text: str, pieces: Pieces, unit: Unit, budget: int) -> Iterato
 
 
 def _opens_word(text: str, pieces: Pieces, index: int) -> bool:
-    """Behind a space; every Chinese, Japanese or Korean character is a word of its own."""
+    """Whether a piece follows a space, or is a Chinese, Japanese or Korean character, which is a word of its own."""
     start = pieces[index][0]
     return pieces[index - 1][1] < start or _CJK_CHARACTER.match(text, start) is not None
 
 
 def sentence_ends(text: str) -> Iterator[int]:
-    """The positions after which a new sentence begins: marks, lines and paragraphs; abbreviations do not count."""
+    """The positions where sentences end: at punctuation, line ends and blank lines, but not at abbreviations."""
     for match in _STOP.finditer(text):
         if match["cjk"] or (_is_full_stop(text, match) if match["latin"] else _is_line_end(text, match)):
             yield match.end()
 
 
 def _is_line_end(text: str, match: re.Match[str]) -> bool:
-    """A line that goes on with a small letter is wrapped, unless a blank line lies between."""
+    """Whether a line break ends a sentence: not where a lowercase letter follows, unless after a blank line."""
     return match.group().count("\n") > 1 or not text[match.end() : match.end() + 1].islower()
 
 
 def _is_full_stop(text: str, match: re.Match[str]) -> bool:
-    """Marks that end a sentence stand before a space, and not after an abbreviation."""
+    """Whether punctuation ends a sentence: where a space follows, and no abbreviation precedes it."""
     after = text[match.end() : match.end() + 2]
     if after and not after[0].isspace():
         return False
@@ -190,12 +183,12 @@ def _is_full_stop(text: str, match: re.Match[str]) -> bool:
 
 
 def _is_abbreviation(text: str, dot: int, following: str) -> bool:
-    """Whether the word before `dot` is usually written with one; `following` begins the next word."""
+    """Whether the word before `dot` is an abbreviation; `following` is the first letter of the next word."""
     window = text[max(0, dot - _WINDOW) : dot]
     word = _BEFORE_WORD.sub("", window).lower()
     if _BEFORE_NUMBER.fullmatch(word):
         return following.isdigit()
-    if _BEFORE_SMALL_LETTER.fullmatch(word):
+    if _BEFORE_LOWERCASE.fullmatch(word):
         return following.islower()
     if word.isdecimal():  # the number of an item in a list
         before = window[: -len(word)].rstrip(" \t")

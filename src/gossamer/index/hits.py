@@ -1,38 +1,44 @@
-"""Answers: documents that were ranked, read from disk, each with its path and, if wanted, its reasons."""
+"""A ranking → hits: documents with their paths, the words that match and, if wanted, explanations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gossamer.index.explanations import Asked, Placed, explain_hits, place
-from gossamer.index.fusion import Ranking
+from gossamer.index.explanations import Placed, explain_hits, place
+from gossamer.index.query import Query, View
+from gossamer.index.ranking import Ranking
+from gossamer.lexical.fulltext import matches_in
 from gossamer.results import Explanation, Hit, Hits
 from gossamer.store import rows
 
 
-def hits_of(asked: Asked, ranking: Ranking, k: int, *, explain: bool) -> Hits:
-    """The k best of what was ranked, with all there is to say about each."""
+def hits_of(view: View, query: Query, ranking: Ranking, k: int, *, explain: bool) -> Hits:
+    """The k best of a ranking; of equal scores the lower id comes first."""
     ranked = ranking.found
-    if len(ranked) > k:  # what ties with the last one is looked at too: ids decide
+    if len(ranked) > k:  # those that score as the last one are read too: their ids decide
         least = ranked[k - 1].score
         ranked = [found for found in ranked if found.score >= least]
-    documents = rows.documents_by_number(asked.db, (found.document for found in ranked))
+    documents = rows.documents_by_number(view.db, (found.document for found in ranked))
     ranked = sorted(ranked, key=lambda found: (-found.score, documents[found.document].id))[:k]
-    placed = place(asked, ranked, range(1, len(ranked) + 1), documents)
-    why: Sequence[Explanation | None] = explain_hits(asked, placed) if explain else [None] * len(placed)
-    return Hits(map(_hit, placed, why), visited=ranking.visited)
+    placed = place(view, ranked, range(1, len(ranked) + 1), documents)
+    why: Sequence[Explanation | None] = [None] * len(placed)
+    if explain:
+        why = explain_hits(view, query, placed)
+    matches = matches_in([each.passage for each in placed], query.words)
+    return Hits(map(_hit, placed, matches, why), visited=ranking.visited)
 
 
-def _hit(placed: Placed, why: Explanation | None) -> Hit:
+def _hit(placed: Placed, matches: tuple[tuple[int, int], ...], why: Explanation | None) -> Hit:
     return Hit(
         id=placed.row.id,
         text=placed.row.text,
         score=placed.found.score,
         metadata=placed.row.read_metadata(),
-        path=placed.way,
+        path=placed.concepts,
         passage=placed.passage,
         start=placed.start,
         dense=placed.found.dense,
         lexical=placed.found.lexical,
+        matches=matches,
         explanation=why,
     )

@@ -1,138 +1,165 @@
-"""A corpus seen from above: its topics, the concepts a query fits, and whether a query fits at all."""
+"""A corpus as a whole: its topics, the concepts a query fits, and how unusual a query is.
+
+In: one state of an index, and a cut of its tree or a query. Out: `Topics`, `ConceptMatch`es or `Novelty`.
+
+Novelty compares vectors as the encoder made them. Whitening removes the corpus's mean and keeps the directions in
+which documents differ, but what is far from all documents differs in the others (AUROC of banking77 against bbc_news
+with MiniLM: .90 whitened, .98 raw).
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
-from gossamer.array_types import NONE, Doubles, Floats, Longs
-from gossamer.explain.concepts import Concepts
+from gossamer.array_types import NONE, Doubles, Floats, Longs, PassageNumber
 from gossamer.explain.matching import matching
-from gossamer.explain.novelty import SAMPLE, Usual, verdict
-from gossamer.explain.sampling import thinned
-from gossamer.index.explanations import texts_of
-from gossamer.results import Concept, ConceptMatch, Novelty, Topics
+from gossamer.explain.novelty import SAMPLE, Baseline, verdict
+from gossamer.explain.sampling import sample
+from gossamer.index.query import Query, View
+from gossamer.index.state import IndexState
+from gossamer.results import Concept, ConceptMatch, IndexInfo, Novelty, Topics
 from gossamer.runtime import deadline
 from gossamer.store import rows
-from gossamer.tree.paths import path_to
+from gossamer.tree.views import path_to
 from gossamer.vector_index.vector_index import VectorIndex
 
-_NEIGHBOURS = 16
-"""Passages looked at for the nearest one of another document."""
+_NEIGHBOURS: Final = 16
+"""Nearest passages in the whitened space that are compared to find the nearest one by raw vectors."""
 
 
-def topics(
-    db: sqlite3.Connection, vectors: VectorIndex, concepts: Concepts, cut: Sequence[int], *, assign: bool
-) -> Topics:
-    """The groups that the nodes of a cut make. A document goes where most of its passages are."""
-    tree, t = vectors.tree, vectors.tree.arrays
-    paths = [path_to(tree, node) for node in cut]
-    groups = sorted(concepts.last_of(tree, texts_of(db, vectors), paths), key=lambda group: (-group.size, group.id))
+def topics(view: View, cut: Sequence[int], *, assign: bool) -> Topics:
+    """The groups that the nodes of a cut make. A document belongs where most of its passages are."""
+    tree, t = view.vectors.tree, view.vectors.tree.arrays
+    groups = sorted(view.last_of([path_to(t, node) for node in cut]), key=lambda group: (-group.size, group.id))
     left = sum(int(t.size[node]) * float(t.h[node]) for node in cut) / tree.n_documents
-    assignments = _assignments(db, vectors, groups) if assign else {}
-    return Topics(tuple(groups), assignments, float(t.h[tree.root]) - left)
+    return Topics(tuple(groups), _assignments(view, groups) if assign else {}, float(t.h[tree.root]) - left)
 
 
-def _assignments(db: sqlite3.Connection, vectors: VectorIndex, groups: Sequence[Concept]) -> dict[str, int]:
-    group_of = {passage: group.id for group in groups for passage in vectors.documents_below(group.id)}
-    place = {group.id: at for at, group in enumerate(groups)}
+def _assignments(view: View, groups: Sequence[Concept]) -> dict[str, int]:
+    group_of = {passage: group.id for group in groups for passage in view.vectors.documents_below(group.id)}
+    position = {group.id: at for at, group in enumerate(groups)}
     votes: dict[str, Counter[int]] = {}
-    for passage, id in rows.ids_of_passages(db):
+    for passage, id in rows.ids_of_passages(view.db):
         deadline.check()
         votes.setdefault(id, Counter())[group_of[passage]] += 1
-    # Of groups with equally many, the larger one: the order does not depend on that of the passages.
-    return {id: min(found, key=lambda group: (-found[group], place[group])) for id, found in votes.items()}
+    # Of groups with equally many passages the larger one, so that the order of passages does not matter.
+    return {id: min(found, key=lambda group: (-found[group], position[group])) for id, found in votes.items()}
 
 
-def matches(db: sqlite3.Connection, vectors: VectorIndex, concepts: Concepts, q: Floats, k: int) -> list[ConceptMatch]:
-    """The concepts a query fits, best first."""
-    tree = vectors.tree
-    found = matching(tree.arrays, vectors.as_seen(q), k)
-    ways = concepts.describe(tree, texts_of(db, vectors), [path_to(tree, node) for node, _ in found])
-    return [ConceptMatch(way[-1], score, way) for way, (_, score) in zip(ways, found, strict=True)]
+def matches(view: View, query: Query, k: int) -> list[ConceptMatch]:
+    """At most k concepts that a query fits, best first."""
+    tree = view.vectors.tree
+    found = matching(tree.arrays, query.projected, k)
+    paths = view.describe(path_to(tree.arrays, node) for node, _ in found)
+    return [ConceptMatch(path[-1], score, path) for path, (_, score) in zip(paths, found, strict=True)]
 
 
-# -- novelty ---------------------------------------------------------------------------------------
-# Likeness is the cosine of vectors as the encoder made them. Whitening takes the corpus's mean off and keeps the
-# directions in which documents differ: what is far from all of them is told by just the rest (AUROC of banking77
-# against bbc_news, MiniLM: .90 whitened, .98 raw).
+def novelty(view: View, query: Query, baseline: Baseline) -> Novelty:
+    """How unusual a query is."""
+    score = nearest_cosine(view, query)
+    nearest = matches(view, query, 1)[0].concept
+    percentile, confidence = baseline.percentile(score), baseline.confidence(score)
+    text = verdict(percentile, confidence, len(baseline.cosines), nearest.label)
+    return Novelty(percentile, confidence, score, nearest, text)
 
 
-def usual(db: sqlite3.Connection, vectors: VectorIndex) -> Usual:
-    """How like its nearest other document a document of the corpus usually is."""
-    everything = _everything(vectors)
-    sample = thinned(everything, SAMPLE)
-    if vectors.whitener is None:
-        found = _nearest_of_all(db, vectors, sample, everything)
+def nearest_cosine(view: View, query: Query) -> float:
+    """The cosine of a query to the nearest passage, by raw vectors."""
+    if view.vectors.whitener is None:
+        near = _stored(view.vectors, _all_documents(view.vectors))
     else:
-        found = _nearest_by_search(db, vectors, sample)
-    return Usual(np.sort(found[np.isfinite(found)]), vectors.tree.n_documents)
+        found = view.vectors.nearest(query.projected, _NEIGHBOURS).ids[0]
+        near = rows.vectors_of(view.db, found[found != -1].tolist())[1]
+    return float((_units(near) @ _units(query.vector)[0]).max())
 
 
-def likeness(db: sqlite3.Connection, vectors: VectorIndex, q: Floats) -> float:
-    """The cosine of a query to the nearest passage."""
-    if vectors.whitener is None:
-        near = _units(_stored(vectors, _everything(vectors)))
+def baseline(state: IndexState, view: View) -> Baseline:
+    """What novelty is measured against: computed when first needed, and again once the index has grown by a tenth."""
+    known = state.baseline
+    if known is None or known[0] is not view.vectors or not known[1].holds(view.vectors.tree):
+        known = state.baseline = (view.vectors, _new_baseline(view))
+    return known[1]
+
+
+def _new_baseline(view: View) -> Baseline:
+    """The cosines of a sample of passages, each to the nearest one of another document."""
+    everything = _all_documents(view.vectors)
+    sampled = sample(everything, SAMPLE)
+    if view.vectors.whitener is None:
+        found = _nearest_of_all(view, sampled, everything)
     else:
-        found = vectors.search(q, k=_NEIGHBOURS).ids[0]
-        near = _units(rows.vectors_of(db, found[found != -1].tolist())[1])
-    return float((near @ _units(q)[0]).max())
+        found = _nearest_by_search(view, sampled)
+    return Baseline(np.sort(found[np.isfinite(found)]), view.vectors.tree.n_documents)
 
 
-def novelty(db: sqlite3.Connection, vectors: VectorIndex, concepts: Concepts, q: Floats, known: Usual) -> Novelty:
-    """A query against what is usual."""
-    score = likeness(db, vectors, q)
-    nearest = matches(db, vectors, concepts, q, 1)[0].concept
-    percentile, confidence = known.percentile(score), known.confidence(score)
-    where = f"“{nearest.label}”"
-    return Novelty(percentile, confidence, score, nearest, verdict(percentile, confidence, len(known.likeness), where))
-
-
-def _nearest_of_all(db: sqlite3.Connection, vectors: VectorIndex, sample: Longs, everything: Longs) -> Doubles:
+def _nearest_of_all(view: View, sampled: Longs, everything: Longs) -> Doubles:
     """The cosine of each sampled passage to the nearest one of another document, all compared."""
-    owners = rows.owners(db)
-    owner = np.array([owners[int(id)] for id in vectors.ids_of(everything)], np.int64)
-    units, places = _units(_stored(vectors, everything)), np.searchsorted(everything, sample)
+    owners = rows.owners(view.db)
+    owner = np.array([owners[PassageNumber(int(id))] for id in view.vectors.ids_of(everything)], np.int64)
+    units, places = _units(_stored(view.vectors, everything)), np.searchsorted(everything, sampled)
     cosines = units[places] @ units.T
     cosines[owner[places][:, None] == owner[None, :]] = -np.inf
     nearest: Doubles = cosines.max(axis=1)
     return nearest
 
 
-def _nearest_by_search(db: sqlite3.Connection, vectors: VectorIndex, sample: Longs) -> Doubles:
-    """The same among the nearest few in the whitened space, which a guided search finds."""
-    passages, raw = rows.vectors_of(db, [int(id) for id in vectors.ids_of(sample)])
-    found: Longs = vectors.search(raw, k=_NEIGHBOURS).ids
+def _nearest_by_search(view: View, sampled: Longs) -> Doubles:
+    """The same among the nearest few passages in the whitened space, which a guided search finds."""
+    passages, raw = rows.vectors_of(view.db, [PassageNumber(int(id)) for id in view.vectors.ids_of(sampled)])
+    found: Longs = view.vectors.search(raw, k=_NEIGHBOURS).ids
     named = np.union1d(found[found != -1], passages)
-    owners = rows.owners_of(db, named.tolist())
-    units = dict(zip(named.tolist(), _units(rows.vectors_of(db, named.tolist())[1]), strict=True))
+    owners = rows.owners_of(view.db, named.tolist())
+    units = dict(zip(named.tolist(), _units(rows.vectors_of(view.db, named.tolist())[1]), strict=True))
     nearest = np.full(len(passages), -np.inf)
     for at, (passage, near) in enumerate(zip(passages.tolist(), found.tolist(), strict=True)):
         deadline.check()
         near = [other for other in near if other not in (-1, passage)]
         others = [other for other in near if owners[other] != owners[passage]]
-        # Where all neighbours are of one long document, the furthest of them stands for those beyond.
+        # Where all neighbours are of the same long document, the furthest of them stands for those beyond.
         compared = others or near[-1:]
         nearest[at] = max((float(units[passage] @ units[other]) for other in compared), default=-np.inf)
     return nearest
 
 
-def _everything(vectors: VectorIndex) -> Longs:
-    """All documents of the tree."""
+def _all_documents(vectors: VectorIndex) -> Longs:
+    """All documents of the tree, in ascending order."""
     alive: Longs = np.flatnonzero(vectors.tree.arrays.leaf[: vectors.tree.next_document] != NONE).astype(np.int64)
     return alive
 
 
 def _stored(vectors: VectorIndex, documents: Longs) -> Floats:
+    """The vectors of documents in the tree's space."""
     t = vectors.tree.arrays
     return t.vectors[t.row[t.leaf[documents]]]
 
 
 def _units(E: Floats) -> Doubles:
-    """Of length 1; zero stays zero."""
+    """Rows scaled to length 1; zero stays zero."""
     wide = E.astype(np.float64)
     units: Doubles = wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-300)
     return units
+
+
+def info(state: IndexState, db: sqlite3.Connection) -> IndexInfo:
+    """What an index is and what it takes."""
+    store, settings, vectors = state.store, state.settings, state.vectors
+    return IndexInfo(
+        path=None if store.layout is None else str(store.layout.folder),
+        documents=rows.count_documents(db),
+        passages=0 if vectors is None else len(vectors),
+        concepts=0 if vectors is None else vectors.tree.n_nodes,
+        encoder=settings.encoder,
+        dim=settings.dim,
+        whitened=vectors is not None and vectors.whitener is not None,
+        operation=state.tree.seq,
+        snapshots=tuple(store.snapshots()),
+        bytes=store.bytes(),
+        created=settings.created,
+        written_by=settings.written_by,
+        degraded=state.tree.degraded,
+    )

@@ -1,8 +1,8 @@
-"""Repair: a healthy index from whatever a damaged one still holds.
+"""Repair: a new, sound index from what can be read of a damaged one.
 
-Documents whose row is as it was written are kept, with their numbers, and with their vectors where these are too;
-others are encoded again, if the encoder is at hand. The tree is made anew. Everything is built beside the index, which
-is then renamed, never removed: what could not be saved is listed, and is still there for someone to look at.
+Documents whose row has the right checksum keep their numbers, and their vectors where those are undamaged; the others
+are encoded again, if the encoder can be loaded. The tree is built again. The new index is written beside the damaged
+one, which is then renamed, never removed. What could not be read is listed in the result.
 """
 
 from __future__ import annotations
@@ -10,32 +10,38 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
-from itertools import islice
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeAlias
 from uuid import uuid4
 
 import numpy as np
 
-from gossamer.array_types import Floats
+from gossamer.array_types import DocumentNumber, Floats, PassageNumber
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
-from gossamer.errors import CorruptError, DiskError, FormatVersionError, GossamerError, LockedError, NotAnIndexError
+from gossamer.errors import CorruptError, FormatVersionError, GossamerError, LockedError, NotAnIndexError
 from gossamer.files.file_lock import LockFile
-from gossamer.index.encoding import EncoderSpec, encode, reload_encoder, twin
+from gossamer.index.encoding import EncoderSpec, encode, reload_encoder
+from gossamer.index.replay import LoggedTree
 from gossamer.index.upsert import spans_of
 from gossamer.results import LostDocument, Repair
 from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store, rows
-from gossamer.store.backup import put_in_place
-from gossamer.store.database import is_open_here, opening
-from gossamer.store.layout import Layout
+from gossamer.store.backup import replace_folder
+from gossamer.store.database import is_open_here, opening_lock
+from gossamer.store.layout import Layout, disk_errors
 from gossamer.store.pages import PageSums
-from gossamer.store.salvage import Salvage, mend_header, put_frames, salvage
+from gossamer.store.salvage import Salvage, apply_frames, restore_header, salvage
 from gossamer.store.wal import read_wal
 
 _BATCH = 5_000
-"""Documents in one operation of the new log."""
+"""Documents that one operation of the new log adds."""
+
+_Passages: TypeAlias = list[tuple[int, int, Floats]]
+"""Start, end and vector of each passage of one document."""
 
 
 def repair(path: str | os.PathLike[str], encoder: EncoderSpec | None, progress: Progress | None) -> Repair:
@@ -46,29 +52,31 @@ def repair(path: str | os.PathLike[str], encoder: EncoderSpec | None, progress: 
     documents = _documents_if_sound(layout)
     if documents is not None:
         return Repair(str(layout.folder), documents)
+    with disk_errors(f"{layout.folder} could not be repaired"):
+        return _repair(layout, encoder, progress)
+
+
+def _repair(layout: Layout, encoder: EncoderSpec | None, progress: Progress | None) -> Repair:
     lock = LockFile(layout.lock)
     draft = Layout(layout.folder.with_name(f".{layout.folder.name}.repair-{os.getpid()}"))
     try:
         lock.acquire()
-        with opening:  # the files are copied, which must not be while this process has them open
+        with opening_lock:  # the files are copied, which this process must not do while it has them open
             if is_open_here(layout.documents):
                 raise LockedError(f"{layout.folder} is open in this process: close it before it is repaired")
             found = _salvaged(layout)
-        saved = _Rebuilt(found, encoder, progress)
-        saved.write(draft)
-        kept = _exchange(layout, draft)
-    except OSError as error:
-        if isinstance(error, GossamerError):
-            raise
-        raise DiskError(f"{layout.folder} could not be repaired: {error.strerror or error}") from error
+        rebuilt = _Rebuilt(found, encoder, progress)
+        rebuilt.write(draft)
+        kept = _damaged_name(layout)
+        replace_folder(draft, layout, kept)
     finally:
         shutil.rmtree(draft.folder, ignore_errors=True)
         lock.release()
-    return Repair(str(layout.folder), len(found.documents), saved.encoded, tuple(found.lost), str(kept))
+    return Repair(str(layout.folder), len(found.documents), rebuilt.encoded, tuple(found.lost), str(kept))
 
 
 def _documents_if_sound(layout: Layout) -> int | None:
-    """How many documents an index without damage holds; None where there is something to repair."""
+    """The number of documents in an index without damage; None where there is something to repair."""
     try:
         store = Store.open(layout.folder, "w")
     except (LockedError, FormatVersionError):
@@ -76,12 +84,11 @@ def _documents_if_sound(layout: Layout) -> int | None:
     except GossamerError:
         return None
     try:
-        vectors = store.load()
-        if store.degraded or store.regrown:
+        tree = LoggedTree(store)
+        tree.load()
+        if tree.degraded or tree.regrown:
             return None
-        if vectors is not None:
-            vectors.check()
-        store.check(vectors)
+        tree.check()
         with store.reading() as db:
             return rows.count_documents(db)
     except GossamerError:
@@ -91,7 +98,7 @@ def _documents_if_sound(layout: Layout) -> int | None:
 
 
 def _salvaged(layout: Layout) -> Salvage:
-    """What can be read from a copy, so that the damaged files stay as they are."""
+    """What can be read of the index. Works on a copy, so that the damaged files stay as they are."""
     with TemporaryDirectory(prefix=".repair-", dir=layout.folder.parent) as folder:
         copy = Layout(Path(folder))
         if not layout.documents.exists():
@@ -101,9 +108,9 @@ def _salvaged(layout: Layout) -> Salvage:
             shutil.copyfile(layout.wal, copy.wal)
         known = PageSums(layout.documents).acknowledged()
         try:
-            mend_header(copy.documents, None if known is None else known.page_size)
-            if read_wal(copy.wal).cut:
-                put_frames(copy.documents, copy.wal)
+            restore_header(copy.documents, None if known is None else known.page_size)
+            if read_wal(copy.wal).truncated:
+                apply_frames(copy.documents, copy.wal)
             found = salvage(copy.documents)
         except sqlite3.Error as error:
             raise CorruptError(f"{layout.documents} cannot be read at all ({error}): restore it from a copy") from error
@@ -116,7 +123,7 @@ def _salvaged(layout: Layout) -> Salvage:
 
 
 class _Rebuilt:
-    """The rows of the new index, made from those of the old one."""
+    """The rows of the new index, computed from those of the damaged one. `encoded` counts documents encoded again."""
 
     def __init__(self, found: Salvage, encoder: EncoderSpec | None, progress: Progress | None) -> None:
         self._found = found
@@ -124,61 +131,60 @@ class _Rebuilt:
         self._progress = progress
         self.encoded = 0
         self._settings = self._settings_of(found)
-        self._passages = {row.document: self._usable(row) for row in found.documents}
-        missing = [row for row in found.documents if self._passages[row.document] is None]
-        if self._settings.encoder.partition("?")[0] == "lsa" and (missing or found.learnt is None) and found.documents:
+        usable = {row.document: self._usable(row) for row in found.documents}
+        self._passages: dict[DocumentNumber, _Passages] = {number: own for number, own in usable.items() if own}
+        missing = [row for row in found.documents if row.document not in self._passages]
+        if (
+            self._settings.encoder.partition("?")[0] == "lsa"
+            and (missing or found.encoder_state is None)
+            and found.documents
+        ):
             self._learn_again()
         elif missing:
             self._encode(missing)
-        found.documents = [row for row in found.documents if self._passages[row.document]]
+        found.documents = [row for row in found.documents if self._passages.get(row.document)]
 
     def write(self, draft: Layout) -> None:
-        """Make the new index in a folder, with its tree."""
+        """Write the new index into a folder, with a snapshot of its tree."""
         store = Store.create(draft.folder, self._settings)
         try:
             for change in self._changes():
-                store.commit(store.prepare(change), change.settings)
+                store.commit(store.prepare(change), None)
                 store.checkpoint_if_due()
             store.number_from(self._found.last_document)
-        finally:
-            store.close()
-        store = Store.open(draft.folder, "w")
-        try:
-            vectors = store.load()
-            if vectors is not None and not store.degraded:
-                vectors.settle()
-                store.snapshot(vectors)
+            tree = LoggedTree(store)
+            tree.load()
+            if tree.vectors is not None and not tree.degraded:
+                tree.vectors.settle()
+                tree.snapshot()
         finally:
             store.close()
 
     def _changes(self) -> Iterator[Change]:
-        """Batches of documents, and at the end the tree over all of them."""
+        """Operations that add the documents in batches, and one at the end that builds the tree over all of them."""
         passage = 1
-        first = True
-        for batch in _batches(self._found.documents):
+        documents = self._found.documents
+        for batch in (documents[at : at + _BATCH] for at in range(0, len(documents), _BATCH)):
             places: list[PassageRow] = []
             vectors: list[Floats] = []
             for document in batch:
-                for start, stop, vector in self._passages[document.document] or ():
-                    places.append(PassageRow(passage, document.document, start, stop))
+                for start, stop, vector in self._passages[document.document]:
+                    places.append(PassageRow(PassageNumber(passage), document.document, start, stop))
                     vectors.append(vector)
                     passage += 1
-            change = Change("add", documents=batch, passages=places, vectors=np.stack(vectors))
-            yield replace(change, settings=self._settings, learnt=self._found.learnt) if first else change
-            first = False
-        if not first:
-            yield Change("refit")
+            yield Change("add", documents=batch, passages=places, vectors=np.stack(vectors))
+        if documents:
+            yield Change("refit", encoder_state=self._found.encoder_state)
 
-    def _usable(self, document: DocumentRow) -> list[tuple[int, int, Floats]] | None:
-        """The passages of a document with their vectors, if all are there."""
-        there = self._found.passages.get(document.document, [])
-        spans = [(row.start, row.stop) for row, _ in there]
-        if any(vector is None for _, vector in there) or not _cover(spans, document.text):
-            return None
-        return [(row.start, row.stop, vector) for row, vector in there if vector is not None]
+    def _usable(self, document: DocumentRow) -> _Passages:
+        """The passages of a document with their vectors; none where a passage or a vector is missing."""
+        found = self._found.passages.get(document.document, [])
+        usable = [(row.start, row.stop, vector) for row, vector in found if vector is not None]
+        complete = len(usable) == len(found) and _cover([(start, stop) for start, stop, _ in usable], document.text)
+        return usable if complete else []
 
     def _settings_of(self, found: Salvage) -> Settings:
-        """Those of the old index, under another identity: its snapshots are not of this one."""
+        """The settings of the damaged index with a new identity, since its snapshots do not fit the new one."""
         if found.settings is not None:
             return replace(found.settings, identity=uuid4().hex, forgotten=0)
         if self._given is None:
@@ -190,9 +196,9 @@ class _Rebuilt:
         return replace(settings, dim=dims.pop() if len(dims) == 1 else None)
 
     def _encode(self, missing: list[DocumentRow]) -> None:
-        """Encode documents whose vectors are lost; where that cannot be done, the documents are."""
+        """Encode documents whose vectors are lost; where the encoder cannot be loaded, the documents are lost."""
         try:
-            encoder = reload_encoder(self._settings, self._found.learnt, self._given)
+            encoder = reload_encoder(self._settings, self._found.encoder_state, self._given)
         except GossamerError as error:
             for row in missing:
                 why = f"its vectors are damaged, and it could not be encoded again ({error}): give the encoder"
@@ -201,13 +207,12 @@ class _Rebuilt:
         self._fill(missing, encoder)
 
     def _learn_again(self) -> None:
-        """An encoder that learns from the corpus learns from what is left of it, and all is encoded again."""
-        encoder = load_encoder(self._given or self._settings.encoder)
+        """Fit an encoder that learns from the corpus on the documents that are left, and encode all of them again."""
+        encoder = deepcopy(load_encoder(self._given or self._settings.encoder))
         assert is_fitted_encoder(encoder)
-        encoder = twin(encoder)
         documents = self._found.documents
         encoder.fit([row.text[start:stop] for row in documents for start, stop in spans_of(row.text, self._settings)])
-        self._found.learnt = encoder.state()
+        self._found.encoder_state = encoder.state()
         self._settings = replace(
             self._settings, dim=encoder.dim, fingerprint=encoder.fingerprint, fitted_on=len(documents)
         )
@@ -225,7 +230,7 @@ class _Rebuilt:
 
 
 def _cover(spans: list[tuple[int, int]], text: str) -> bool:
-    """Whether passages hold all of a text but the space between them."""
+    """Whether passages cover all of a text but white space."""
     at = 0
     for start, stop in sorted(spans):
         if not 0 <= start < stop <= len(text) or text[at:start].strip():
@@ -234,16 +239,7 @@ def _cover(spans: list[tuple[int, int]], text: str) -> bool:
     return bool(spans) and not text[at:].strip()
 
 
-def _batches(documents: Iterable[DocumentRow]) -> Iterator[list[DocumentRow]]:
-    waiting = iter(documents)
-    while batch := list(islice(waiting, _BATCH)):
-        yield batch
-
-
-def _exchange(layout: Layout, draft: Layout) -> Path:
-    """Put the new folder in the place of the old one; returns where the old one is."""
-    number = 1
-    while (kept := layout.folder.with_name(f"{layout.folder.name}.damaged-{number}")).exists():
-        number += 1
-    put_in_place(draft, layout, kept)
-    return kept
+def _damaged_name(layout: Layout) -> Path:
+    """A free path beside the index for the damaged folder."""
+    names = (layout.folder.with_name(f"{layout.folder.name}.damaged-{number}") for number in count(1))
+    return next(name for name in names if not name.exists())

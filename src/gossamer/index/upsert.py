@@ -1,105 +1,96 @@
-"""What adding a batch comes to: the step between checked input and a change of the store."""
+"""A batch of documents → the `Change` to write.
+
+`Plan` compares a checked batch with the index: which documents are new, which get a new text, which only new metadata.
+The functions below it compute the vectors that are missing, and return the `Change`.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from itertools import count
 
-from gossamer.array_types import Floats
+from gossamer.array_types import DocumentNumber, Floats, PassageNumber
+from gossamer.encoders import Encoder, FittedEncoder, Progress, is_fitted_encoder
+from gossamer.errors import DimensionError, ParameterError
 from gossamer.index.batch import Batch
 from gossamer.index.chunking import split
-from gossamer.store import Change, DocumentRow, PassageRow, Settings, rows
+from gossamer.index.encoding import Encoded, encode, encode_missing, encoder_dim
+from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store, rows
+
+_LEARN_AGAIN_BELOW = 20_000
+"""An encoder that learns from the corpus learns again whenever the corpus has doubled, up to this many documents."""
 
 
 class Plan:
-    """Which documents are new, which are replaced, and which only change metadata."""
+    """What a batch changes, by comparison with the documents in the index.
+
+    ids         the id of every document in the batch
+    documents   the documents that are new or get a new text
+    removed     the documents that these replace
+    updated     the documents that keep their text and get new metadata
+    size_after  the number of documents in the index after the change
+    """
 
     def __init__(self, db: sqlite3.Connection, batch: Batch) -> None:
-        self.ids = _numbered(db, len(batch.texts)) if batch.ids is None else batch.ids
+        self.ids = _generated_ids(db, len(batch.texts)) if batch.ids is None else batch.ids
+        given = list(zip(self.ids, batch.texts, batch.metadata, strict=True))
         present = rows.documents_by_id(db, self.ids)
-        self._next_document = rows.next_number(db, "documents")
-        self._next_passage = rows.next_number(db, "passages")
-        self._made_up = batch.ids is None
-        self._rows = list(zip(self.ids, batch.texts, batch.metadata, strict=True))
-        self._same = {id: row for (id, text, _) in self._rows if (row := present.get(id)) and row.text == text}
-        self._present = present
-        self._documents: list[DocumentRow] | None = None
+        kept: dict[str, DocumentRow] = {}
+        if batch.vectors is None:  # with a given vector an unchanged text counts as new: its vector may differ
+            kept = {id: row for id, text, _ in given if (row := present.get(id)) and row.text == text}
+        # A generated id is the number of its document, so it is not generated a second time.
+        numbers = map(int, self.ids) if batch.ids is None else count(rows.next_number(db, "documents"))
+        new = (row for row in given if row[0] not in kept)
+        self.documents = [DocumentRow(DocumentNumber(number), *row) for row, number in zip(new, numbers, strict=False)]
+        self.removed = sorted(row.document for id, row in present.items() if id not in kept)
+        self.updated = [
+            replace(kept[id], metadata=metadata)
+            for id, _, metadata in given
+            if id in kept and kept[id].metadata != metadata
+        ]
         self.size_after = rows.count_documents(db) + len(self.ids) - len(present)
+        self._next_passage = rows.next_number(db, "passages")
 
-    def replace_all(self) -> None:
-        """Take every text as new, also one that is there: its vector may be another."""
-        self._same, self._documents = {}, None
+    def passages(self, settings: Settings | None) -> list[PassageRow]:
+        """Numbered passages of the new documents: each text split by `settings`, or whole where that is None."""
+        spans = (
+            (row, [(0, len(row.text))] if settings is None else spans_of(row.text, settings)) for row in self.documents
+        )
+        places = ((row.document, *span) for row, own in spans for span in own)
+        return [PassageRow(PassageNumber(number), *place) for number, place in enumerate(places, self._next_passage)]
 
-    @property
-    def new_texts(self) -> list[str]:
-        """The texts that have to be encoded."""
-        return [text for id, text, _ in self._rows if id not in self._same]
-
-    @property
-    def documents(self) -> list[DocumentRow]:
-        """The documents that are new or have a new text."""
-        if self._documents is None:
-            self._documents = self._with_numbers()
-        return self._documents
-
-    def _with_numbers(self) -> list[DocumentRow]:
-        new = [row for row in self._rows if row[0] not in self._same]
-        # An id that we made up is its document's number, and so is never made up again.
-        numbers = (int(id) for id in self.ids) if self._made_up else count(self._next_document)
-        return [DocumentRow(number, *row) for number, row in zip(numbers, new, strict=False)]
-
-    @property
-    def relabelled(self) -> list[DocumentRow]:
-        """The documents with other metadata and the text they had."""
-        kept = ((self._same[id], metadata) for id, _, metadata in self._rows if id in self._same)
-        return [replace(row, metadata=metadata) for row, metadata in kept if row.metadata != metadata]
-
-    @property
-    def removed(self) -> list[int]:
-        """The documents that make place for a new text."""
-        return sorted(row.document for id, row in self._present.items() if id not in self._same)
-
-    def passages(self, spans: Sequence[Sequence[tuple[int, int]]]) -> list[PassageRow]:
-        """Numbered passages for the new documents, given the parts of each."""
-        places = [(row.document, *span) for row, own in zip(self.documents, spans, strict=True) for span in own]
-        return [PassageRow(number, *place) for number, place in enumerate(places, self._next_passage)]
-
-    def texts_of(self, passages: Sequence[PassageRow]) -> list[str]:
-        """The texts of passages of the new documents."""
-        texts = {row.document: row.text for row in self.documents}
-        return [texts[row.document][row.start : row.stop] for row in passages]
-
-    def everything(
-        self, db: sqlite3.Connection, spans: Sequence[Sequence[tuple[int, int]]]
-    ) -> tuple[list[str], list[PassageRow]]:
-        """Every passage there will be, numbered anew, with its text: those that stay, then the new ones."""
+    def all_passages(self, db: sqlite3.Connection, settings: Settings) -> tuple[list[PassageRow], list[str]]:
+        """All passages after the change under new numbers, with their texts: those that stay, then the new ones."""
         removed = set(self.removed)
         stay = [row for row in rows.all_passages(db) if row.document not in removed]
-        texts = {row.document: row.text for row in rows.all_documents(db)} | {
-            row.document: row.text for row in self.documents
-        }
-        together = [*stay, *self.passages(spans)]
-        numbered = [replace(row, passage=number) for number, row in enumerate(together, self._next_passage)]
-        return [texts[row.document][row.start : row.stop] for row in numbered], numbered
+        together = enumerate([*stay, *self.passages(settings)], self._next_passage)
+        passages = [replace(row, passage=PassageNumber(number)) for number, row in together]
+        return passages, _texts(passages, [*rows.all_documents(db), *self.documents])
 
     def change(self, passages: Sequence[PassageRow], vectors: Floats | None, settings: Settings | None) -> Change:
-        """The plan as one change of the store."""
-        change = Change("add", self.removed, self.documents, self.relabelled, passages, settings=settings)
+        """The change that carries out the plan."""
+        change = Change("add", self.removed, self.documents, self.updated, passages, settings=settings)
         return change if vectors is None else replace(change, vectors=vectors)
 
 
 def spans_of(text: str, settings: Settings) -> list[tuple[int, int]]:
-    """Where the passages of a text are."""
+    """Start and end of each passage of a text."""
     if settings.max_tokens is None or (len(text) <= settings.max_tokens and not text.isspace()):
-        return [(0, len(text))]  # no token is shorter than a character
+        return [(0, len(text))]  # a token has at least one character, so the text fits
     found = split(text, max_tokens=settings.max_tokens, overlap=settings.overlap)
     return [(passage.start, passage.end) for passage in found]
 
 
-def _numbered(db: sqlite3.Connection, count: int) -> list[str]:
-    """Ids for documents that came without: numbers on from the last document's that nobody uses."""
+def _texts(passages: Sequence[PassageRow], documents: Iterable[DocumentRow]) -> list[str]:
+    texts = {row.document: row.text for row in documents}
+    return [texts[row.document][row.start : row.stop] for row in passages]
+
+
+def _generated_ids(db: sqlite3.Connection, count: int) -> list[str]:
+    """Ids for documents without one: the next numbers of documents that are not in use as ids."""
     first = rows.next_number(db, "documents")
     ids: list[str] = []
     while len(ids) < count:
@@ -108,3 +99,65 @@ def _numbered(db: sqlite3.Connection, count: int) -> list[str]:
         ids += [id for id in wanted if id not in taken]
         first += len(wanted)
     return ids
+
+
+# -- a plan and vectors → a change -----------------------------------------------------------------
+
+
+def prepared_change(plan: Plan, vectors: Floats, encoder: Encoder, settings: Settings) -> Change:
+    """The change for texts with given vectors: one passage for each text, whatever its length."""
+    if is_fitted_encoder(encoder):
+        raise ParameterError(
+            f"the encoder {encoder.name!r} learns from the corpus, so prepared vectors cannot stand beside "
+            "its own: leave vectors out, or create the index with the encoder they come from"
+        )
+    given = vectors.shape[1]
+    if settings.dim not in (None, given):
+        raise DimensionError(
+            f"vectors have {given} dimensions, but {settings.dim} are expected: use the model the index was built with"
+        )
+    if settings.dim is None and (dim := encoder_dim(encoder)) not in (None, given):
+        raise DimensionError(
+            f"vectors have {given} dimensions, but the index's encoder {encoder.name!r} gives {dim}: bring vectors of "
+            "that encoder, or create the index with the encoder they come from"
+        )
+    return plan.change(plan.passages(None), vectors, _with_dim(settings, vectors))
+
+
+def encoded_change(
+    plan: Plan, encoder: Encoder, settings: Settings, ahead: Encoded | None, progress: Progress | None
+) -> Change | None:
+    """The change for texts that were encoded `ahead` or are encoded now; None where nothing changes."""
+    passages = plan.passages(settings)
+    if not passages:
+        return plan.change([], None, None) if plan.updated else None
+    vectors = encode_missing(encoder, _texts(passages, plan.documents), settings, ahead, progress)
+    return plan.change(passages, vectors, _with_dim(settings, vectors))
+
+
+def must_learn(plan: Plan, encoder: Encoder, settings: Settings) -> bool:
+    """Whether the encoder learns from the corpus and has to learn again with this plan."""
+    if not is_fitted_encoder(encoder):
+        return False
+    return settings.fitted_on < min(_LEARN_AGAIN_BELOW, plan.size_after / 2) or not encoder.fitted
+
+
+def learned_change(
+    store: Store, plan: Plan, encoder: Encoder, progress: Progress | None
+) -> tuple[Change, FittedEncoder]:
+    """Fit a copy of the encoder on all texts and encode all of them again; returns the change and the copy."""
+    assert is_fitted_encoder(encoder)
+    learned: FittedEncoder = deepcopy(encoder)  # the original stays in use until the change is durable
+    settings = store.settings
+    with store.reading() as db:  # no longer than needed: in memory, searches wait for it
+        passages, texts = plan.all_passages(db, settings)
+    learned.fit(texts)
+    settings = replace(settings, dim=learned.dim, fingerprint=learned.fingerprint, fitted_on=plan.size_after)
+    vectors = encode(learned, texts, settings, "document", progress)
+    change = plan.change(passages, vectors, settings)
+    return replace(change, kind="refit", reencoded=True, encoder_state=learned.state()), learned
+
+
+def _with_dim(settings: Settings, vectors: Floats) -> Settings | None:
+    """The settings with the dimension of these first vectors; None where the dimension is known already."""
+    return replace(settings, dim=vectors.shape[1]) if settings.dim is None else None

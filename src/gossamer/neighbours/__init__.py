@@ -1,1 +1,6 @@
-"""Vectors → nearest vectors, by comparing all pairs of one-byte codes; and the heap that kernels share."""
+"""Vectors → nearest vectors. Below the tree, which agglomerates nearest neighbours, and the graph, which links them.
+
+quantise    vectors → codes of one byte a coordinate
+all_pairs   codes → the nearest others of each, by comparing all pairs
+ordering    the heap, the sorted list and the insertion sort that kernels share
+"""

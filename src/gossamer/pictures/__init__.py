@@ -1,5 +1,8 @@
-"""An index as pictures: a tree in the terminal, exports for other programs, a page to explore, a figure for print.
+"""The concept tree as a picture: lines in a terminal, an HTML page, JSON and DOT.
 
-Every picture is made of a `Branch`, the part of the tree worth showing, read once from the index (`branch`). Texts
-of documents are data: each writer escapes them for its own format.
+branch      reads the part of the tree to show from an `Index`, as a `Branch`; the other modules take one
+terminal    `Branch` → lines for a terminal           page        `Branch` → one HTML file with the explorer's map
+exports     `Branch` → nested JSON, Graphviz DOT
+
+Texts of documents are data: each writer escapes them for its own format.
 """

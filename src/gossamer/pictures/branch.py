@@ -1,9 +1,12 @@
-"""The part of a tree that a picture shows: concepts with those below them, and the answers to a query among them."""
+"""The part of the tree that a picture shows.
+
+`read_branch` reads it from an index as nested `Branch` values; `mark` adds the answers to a query.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """A document found for a query, as a picture marks it."""
+    """A document found for a query."""
 
     rank: int
     id: str
@@ -26,25 +29,25 @@ class Answer:
 
 @dataclass(frozen=True)
 class Branch:
-    """A concept and the concepts below it that are shown: all of its children, large ones first, or none."""
+    """A concept, and its children if they are shown: all of them, largest first, or none."""
 
     concept: Concept
     below: tuple[Branch, ...] = ()
-    answers: tuple[Answer, ...] = field(default=())
-    """All answers that lie here or below, best first."""
+    answers: tuple[Answer, ...] = ()
+    """The answers in this concept, best first."""
 
     @property
     def name(self) -> str:
-        """What it is called; the root, which is about everything, by that word."""
+        """The label; "everything" for the root."""
         return "everything" if self.concept.parent is None and self.concept.children else self.concept.label
 
     @property
     def hidden(self) -> int:
-        """Children that are not shown."""
+        """The number of children that are not shown."""
         return 0 if self.below else len(self.concept.children)
 
     def walk(self) -> Iterator[Branch]:
-        """This one and all below, parents first."""
+        """This branch and all below it, parents first."""
         waiting = [self]
         while waiting:
             branch = waiting.pop()
@@ -64,10 +67,10 @@ def read_branch(
     stop_at: Collection[int] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Branch | None:
-    """What is below a concept, or below the root: None of an empty index.
+    """The branch below `concept`, or below the root; None if the index is empty.
 
-    Concepts are opened from the largest on, down to `depth` levels, as long as no more than `most` are shown;
-    those in `stop_at` never. `progress(done, most)` counts concepts.
+    Concepts are opened in order of size, down to `depth` levels, as long as no more than `most` are shown.
+    Those in `stop_at` are not opened. `progress(done, most)` counts the concepts read.
     """
     if most < 1:
         raise ParameterError(f"a picture shows at least 1 concept, got most={most}")
@@ -99,7 +102,7 @@ def _top(ix: Index, concept: int | None) -> Concept | None:
 
 
 def _assembled(top: Concept, children: dict[int, list[Concept]]) -> Branch:
-    """Branches from the bottom up: a tree may be deeper than Python's stack."""
+    """Build the branches bottom-up, without recursion: a tree may be deeper than Python's stack."""
     order, done = [top], 0
     while done < len(order):
         order.extend(children.get(order[done].id, []))
@@ -111,7 +114,7 @@ def _assembled(top: Concept, children: dict[int, list[Concept]]) -> Branch:
 
 
 def mark(branch: Branch, hits: Sequence[Hit]) -> Branch:
-    """The same branch with the answers to a query in their places."""
+    """The same branch with the answers to a query in every concept on their paths."""
     answers = {
         rank: (Answer(rank, hit.id, hit.passage, hit.score), {step.id for step in hit.path})
         for rank, hit in enumerate(hits, 1)

@@ -1,4 +1,4 @@
-"""A branch as a tree of lines: size, name and id of each concept, what is typical of it, and the answers to a query."""
+"""A branch as lines for a terminal: size, id and name of each concept, typical documents, answers to a query."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from rich.text import Text
 from rich.tree import Tree
 
 from gossamer.pictures.branch import Branch
-from gossamer.pictures.words import one_line
+from gossamer.plain_text import one_line
 
 _THEMES: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
-"""One for each branch below the first concept, and over again."""
+"""Colours of the branches below the first concept, used in turn."""
 
 
 def to_tree(branch: Branch, *, top: int = 8, examples: int = 0) -> Tree:
-    """The lines: at most `top` concepts below each, the largest and all with answers; `examples` documents a concept.
+    """The tree of lines: below each concept the `top` largest children, and all others that hold answers.
 
-    Documents are shown where nothing is shown below, and answers in the last concept that is shown above them.
+    A concept without children shown lists its answers and `examples` typical documents.
     """
     root = Tree(_name(branch, "bold"), guide_style="dim")
     waiting = [(root, branch, "")]
@@ -47,7 +47,7 @@ def _add_documents(line: Tree, branch: Branch, examples: int) -> None:
 
 
 def _said(id: str, text: str) -> str:
-    """A document in a line: its id first, unless its text begins with that anyway."""
+    """A document on one line: its id, unless the text begins with it, and its text."""
     id, text = one_line(id), one_line(text)
     return text if text.startswith(id) else f"{id}: {text}"
 

@@ -1,10 +1,10 @@
-"""The way to a document, step by step: evidence for each concept, against its best sibling, and on the score's scale.
+"""Query and path → what each concept on the path contributes to the score, and how it compares with its best sibling.
 
     log p(x|leaf) = −½·[D·log 2πa + |x−l|²/a],   |x−l|² = |x|² + |l|² − 2·|x|·|l|·cos(x, l)
 
-so a cosine is affine in its leaf's density, and the gains of a path, times a/(|x|·|l|), add up to the cosine less
-what the root gives. On the sphere all lengths are one radius: the scale and the root's share are then the same for
-every document, and documents can be compared step by step.
+So a cosine is affine in the log density of its leaf, and the gains of a path, times a/(|x|·|l|), add up to the cosine
+less a part that the root gives. On the sphere all lengths are one radius: the scale and the root's part are then the
+same for every document, and documents can be compared step by step.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import numpy as np
 from gossamer.array_types import NONE, Doubles, Floats, Ints
 from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Limit, Meta, TreeArrays
-from gossamer.tree.density import log_p
+from gossamer.tree.scoring import log_p
 
 _APART: Final = 1e4
-"""Lengths that differ by more than this factor."""
+"""A query and a leaf whose lengths differ by more than this factor are not compared by cosine."""
 
 
 class Evidence(NamedTuple):
-    """Of a query for one node."""
+    """How well a query fits one node."""
 
     log_p: float
     rival: int | None
-    """The sibling the query fits best; None at the root."""
+    """The sibling that the query fits best; None at the root."""
     margin: float | None
-    """log p less the rival's."""
+    """log p less that of the rival."""
 
 
 def evidence(t: TreeArrays, x: Floats, nodes: Iterable[int]) -> dict[int, Evidence]:
-    """Of a query, as the tree sees it, for each node and its best sibling."""
+    """The evidence of a query, projected as the tree's vectors are, for each of some nodes."""
     listed = np.array(list(dict.fromkeys(nodes)), np.int32)
     own, rivals, theirs = np.empty(len(listed)), np.empty(len(listed), np.int32), np.empty(len(listed))
     _measure(t, x, listed, own, rivals, theirs)
@@ -48,23 +48,23 @@ def evidence(t: TreeArrays, x: Floats, nodes: Iterable[int]) -> dict[int, Eviden
 
 
 def gains(log_ps: Sequence[float]) -> list[float]:
-    """Of each step of a path over the one before; 0 at the root."""
+    """The log density of each node of a path less that of the one above it; 0 at the root."""
     return [here - above for here, above in zip(log_ps, [log_ps[0], *log_ps], strict=False)]
 
 
-def scale(t: TreeArrays, mine: float, leaf: int) -> float:
-    """What a gain is worth on the scale of the cosine between a query of length `mine` and a leaf.
+def scale(t: TreeArrays, length: float, leaf: int) -> float:
+    """The factor that turns gains into parts of the cosine between a leaf and a query of this length: a/(|x|·|l|).
 
-    0 where lengths differ so much that a distance says nothing of the angle, or one of the two has no direction.
+    0 where the lengths differ so much that a distance says nothing of the angle, or one of the two has no direction.
     """
-    its = math.sqrt(float(t.norm[t.row[leaf]]))
-    if not (0.0 < mine < its * _APART and its < mine * _APART):
+    leaf_length = math.sqrt(float(t.norm[t.row[leaf]]))
+    if not (0.0 < length < leaf_length * _APART and leaf_length < length * _APART):
         return 0.0
-    return float(t.limits[Limit.ACUITY]) / (mine * its)
+    return float(t.limits[Limit.ACUITY]) / (length * leaf_length)
 
 
 def at_length_of_documents(t: TreeArrays, x: Floats) -> Floats:
-    """A query as long as the documents are on average (root mean square): its direction is all that a cosine sees."""
+    """A query rescaled to the root mean square length of the documents: a cosine depends on its direction alone."""
     root = int(t.meta[Meta.ROOT])
     row = t.row[root]
     if t.n_children[root] == 0:
@@ -76,7 +76,7 @@ def at_length_of_documents(t: TreeArrays, x: Floats) -> Floats:
 
 
 def gains_by_axis(t: TreeArrays, x: Floats, leaf: int) -> Doubles:
-    """log p(x|leaf) − log p(x|root), axis by axis."""
+    """log p(x|leaf) − log p(x|root) as a sum over axes: the term of each."""
     acuity, root = float(t.limits[Limit.ACUITY]), leaf
     while t.parent[root] != NONE:
         root = int(t.parent[root])
@@ -91,7 +91,7 @@ def gains_by_axis(t: TreeArrays, x: Floats, leaf: int) -> Doubles:
 
 @kernel
 def _measure(t: TreeArrays, x: Floats, nodes: Ints, own: Doubles, rivals: Ints, theirs: Doubles) -> None:
-    """log p(x|c) of each node, its best sibling (the lower id where two are equal), and that one's."""
+    """Write log p(x|c) of each node, its best sibling (of equals the lowest id), and log p of that one."""
     for i in range(nodes.shape[0]):
         own[i] = log_p(t, nodes[i], x)
         rivals[i] = NONE

@@ -1,4 +1,4 @@
-"""One search, as asked for: its parameters checked, and the ranker they call for."""
+"""The parameters of a search, checked once → `SearchRequest`, the value that travels to the rankers."""
 
 from __future__ import annotations
 
@@ -6,96 +6,74 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gossamer.array_types import Floats, Longs
 from gossamer.checks import one_of, positive
 from gossamer.errors import ParameterError
-from gossamer.rank.best_first import best_first
-from gossamer.rank.exact import rank_listed
-from gossamer.rank.guided import Guide, are_few, search_guided
-from gossamer.rank.path_sum import Aggregate, PathSum
-from gossamer.tree.arrays import TreeArrays
-from gossamer.tree.selection import Ranked
 
 Method: TypeAlias = Literal["guided", "path-sum", "best-first"]
+Aggregate: TypeAlias = Literal["sum", "mean"]
 
-_USES: Final = {
+_OPTIONS: Final = {
     "guided": {"budget", "recall", "context", "allowed", "within"},
     "path-sum": {"aggregate", "context", "allowed", "within"},
     "best-first": {"budget"},
 }
-"""Which parameters each method uses: none is taken in silence by a method that does not."""
+"""The options of each method. One that a method does not have is refused, not ignored."""
 
 _RECALL: Final = 0.98
+"""The recall of a guided search that does not say another."""
+
 _MOST: Final = 10_000_000
+"""The largest k: about a gigabyte of answers for six queries."""
 
 
-class Request(NamedTuple):
-    """What to search for and how."""
+class SearchRequest(NamedTuple):
+    """How many documents to return, and how to look for them."""
 
     k: int
-    method: Method
-    budget: int | None
-    recall: float
-    aggregate: Aggregate
-    context: float
+    method: Method = "guided"
+    budget: int | None = None
+    """Nodes that a search may score (guided) or open (best-first)."""
+    recall: float = _RECALL
+    """Share of the true answers to aim for, where there is no budget."""
+    aggregate: Aggregate = "sum"
+    context: float = 0.0
 
     @classmethod
-    def checked(
-        cls,
-        k: Any,
-        method: Any,
-        budget: Any,
-        recall: Any,
-        aggregate: Any,
-        context: Any,
-        own: float,
-        **given: Any,
-    ) -> Request:
-        """The request, or the error that says what is wrong with it. `own` is the context of the index."""
+    def checked(cls, k: Any, method: Any, default_context: float, **options: Any) -> SearchRequest:
+        """The request, or an error that says what is wrong with it. An option that is None was not given."""
         k = positive(k, "k")
         if k > _MOST:
             raise ParameterError(f"k is {k}, and a search returns at most {_MOST:,} documents: ask for fewer")
-        one_of(method, "method", tuple(_USES))
-        given |= {"budget": budget, "recall": recall, "aggregate": aggregate, "context": context}
-        for name, value in given.items():
-            if value is not None and name not in _USES[method]:
+        one_of(method, "method", tuple(_OPTIONS))
+        given = {name: value for name, value in options.items() if value is not None}
+        if not given:
+            return cls(k, method, context=default_context)
+        for name in given:
+            if name not in _OPTIONS[method]:
                 raise ParameterError(f"{name} has no meaning for method={method!r}: leave it out")
-        if aggregate == "mean" and context is not None:
+        if given.get("aggregate") == "mean" and "context" in given:
             raise ParameterError('context applies to aggregate="sum" alone: leave one of the two out')
-        if recall is not None and budget is not None:
+        if "recall" in given and "budget" in given:
             raise ParameterError("budget and recall are two ways to say the same: leave one of the two out")
         return cls(
             k=k,
             method=method,
-            budget=None if budget is None else positive(budget, "budget"),
-            recall=_RECALL if recall is None else _as_recall(recall),
-            aggregate="mean" if one_of(aggregate or "sum", "aggregate", ("sum", "mean")) == "mean" else "sum",
-            context=own if context is None else as_context(context),
+            budget=positive(given["budget"], "budget") if "budget" in given else None,
+            recall=_as_recall(given["recall"]) if "recall" in given else _RECALL,
+            aggregate="mean"
+            if one_of(given.get("aggregate", "sum"), "aggregate", ("sum", "mean")) == "mean"
+            else "sum",
+            context=as_context(given["context"]) if "context" in given else default_context,
         )
 
-    def rank(
-        self, t: TreeArrays, X: Floats, guide: Guide, path_sum: PathSum, documents: Longs | None, *, together: bool
-    ) -> Ranked:
-        """Rank for each row of X, among `documents` (ascending) if given.
-
-        `together`: they are those of one concept. A walk leads to where the query is, which may be far from there,
-        so they are scored one and all.
-        """
-        if self.method == "best-first":
-            return best_first(t, X, self.k, self.budget)
-        everything = together or (documents is not None and are_few(t, documents)) or not guide.ready(t)
-        if self.method == "guided" and self.recall < 1.0 and not everything:
-            effort = guide.effort(t, self.k, self.budget, self.recall, self.context)
-            if effort is not None:
-                budgeted = self.budget is not None
-                return search_guided(guide, t, X, self.k, effort, self.context, documents, budgeted=budgeted)
-        if documents is not None:
-            return rank_listed(t, X, documents, self.k, mean=self.aggregate == "mean", context=self.context)
-        return path_sum.search(t, X, self.k, self.aggregate, self.context)
+    @property
+    def is_guided(self) -> bool:
+        """Whether a search graph can help: a recall of 1 takes an exhaustive search."""
+        return self.method == "guided" and self.recall < 1.0
 
 
 def as_context(context: Any) -> float:
-    """A context: how much of the paper's sum there is in a score."""
+    """A context, checked: 0 scores by the path gain alone, 1 by the paper's sum over the path."""
     if not isinstance(context, int | float | np.number) or not 0.0 <= context <= 1.0:
         raise ParameterError(f"context must be a number from 0 (path gain) to 1 (the paper's sum), got {context!r}")
     return float(context)

@@ -1,4 +1,4 @@
-"""Rows → records: which field is the text, which the id, and what becomes metadata."""
+"""Rows → records: which field is the text, which is the id, and which become metadata."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from gossamer.document_limits import TOO_DEEP
+from gossamer.checks import TOO_DEEP
+from gossamer.plain_text import shortened
+from gossamer.readers.opening import LONGEST_LINE
 from gossamer.readers.record import Account, Record
 from gossamer.readers.values import DROP, clean, json_value
 from gossamer.readers.walk import Source
-from gossamer.rendering import shortened
 
 TEXT_FIELDS = ("text", "body", "content", "document", "passage", "question", "sentence", "abstract")
 ID_FIELDS = ("_id", "id", "doc_id", "docid", "uuid")
@@ -21,23 +22,25 @@ _STOPS = (".", "!", "?", "…", "。", "！", "？")
 
 @dataclass(frozen=True)
 class Job:
-    """What every format is told: the user's choices, and where to report."""
+    """What every reader of a format gets: the options of `read`, and where to report problems."""
 
     account: Account
     text_field: str | None = None
     id_field: str | None = None
     lines: bool = False
+    longest_row: int = LONGEST_LINE
+    """The most characters of a row of a table."""
 
 
 class Row(NamedTuple):
-    """The fields of one document and the line it begins in; no line where the file is the one document."""
+    """The fields of one document and the line it begins in; no line if the file is one document."""
 
     line: int | None
     fields: dict[str, Any]
 
 
 class BadRowError(Exception):
-    """A row that makes no document: what is wrong, and the cure."""
+    """A row that is no document: the problem, and the cure."""
 
     def __init__(self, what: str, cure: str) -> None:
         super().__init__(what)
@@ -47,7 +50,7 @@ class BadRowError(Exception):
 def records(
     rows: Iterable[Row], source: Source, job: Job, convert: Callable[[Any], Any] = json_value
 ) -> Iterator[Record]:
-    """A record for every row with text; empty and unusable ones are counted, or raise as the user chose."""
+    """A record for every row with text; empty rows are counted, and unusable ones are counted or raise (`on_error`)."""
     for row in rows:
         name = source.name if row.line is None else f"{source.name}:{row.line}"
         place = source.place if row.line is None else f"{source.place}:{row.line}"
@@ -76,7 +79,7 @@ def _record(fields: dict[str, Any], name: str, place: str, job: Job, convert: Ca
 
 
 def _text(fields: dict[str, Any], wanted: str | None) -> tuple[str, str | None]:
-    """The text, and the field it is from. A field chosen by the user is the text; otherwise the title joins it."""
+    """The text, and the field it is from. The title is put before it unless the user chose the field."""
     if wanted is not None:
         if wanted not in fields:
             raise BadRowError(f"there is no field {wanted!r} among {_list(fields)}", "Choose another text_field")
@@ -98,7 +101,7 @@ def _join(title: str, text: str) -> str:
 
 
 def _as_text(value: Any, name: str) -> str:
-    """Text, numbers, and lists of texts (SciFact's abstracts are lists of sentences)."""
+    """A field as text: texts, numbers, and lists of texts (SciFact's abstracts are lists of sentences)."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -111,7 +114,7 @@ def _as_text(value: Any, name: str) -> str:
 
 
 def _id(fields: dict[str, Any], wanted: str | None) -> tuple[str | None, str | None]:
-    """The id, and the field it is from; both None where the row has none of its own."""
+    """The id, and the field it is from; both None if the row has no id."""
     if wanted is not None:
         identity = _as_id(fields.get(wanted))
         if identity is None:

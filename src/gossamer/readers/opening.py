@@ -1,4 +1,4 @@
-"""Opening text files: compressed or not, with a byte order mark or not, and with bytes that are no UTF-8."""
+"""Open text files: compressed or not, with or without a byte order mark, and with invalid UTF-8."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from gossamer.readers.walk import STDIN, Source
 
 logger = logging.getLogger(__name__)
 
-_LOOK = 8192
-"""Bytes at the beginning of a file that tell whether it is text."""
+_HEAD = 8192
+"""Bytes at the beginning of a file from which it is told whether it is text."""
 
-_PIECE = 1 << 20
+_BLOCK = 1 << 20
 """Characters read at a time of a file that is read whole."""
 
 LONGEST_LINE = 2**26
-"""Characters in a line; a few compressed kilobytes can unpack to gigabytes without end."""
+"""The most characters of a line: a few compressed kilobytes can unpack to gigabytes."""
 
 
 class NotTextError(Exception):
-    """The file is binary; `read` decides what that means."""
+    """The file is binary."""
 
 
 class TooLargeError(Exception):
-    """A file, or a line of it, holds more than can be read at once: what is too large, and the cure."""
+    """A file or a line is too large to be read at once: the problem, and the cure."""
 
     def __init__(self, what: str, cure: str) -> None:
         super().__init__(what)
@@ -42,7 +42,7 @@ class TooLargeError(Exception):
 
 
 class TextFile:
-    """An open file as text. Bytes that are no UTF-8 are replaced, and reported once."""
+    """An open text file. Invalid UTF-8 is replaced, with one warning."""
 
     def __init__(self, stream: io.TextIOWrapper, place: str) -> None:
         self._stream = stream
@@ -54,20 +54,20 @@ class TextFile:
             if len(line) > LONGEST_LINE:
                 what = f"line {number} has more than {LONGEST_LINE:,} characters, and the file is not read any further"
                 raise TooLargeError(what, "Break it into several")
-            yield self._mend(line)
+            yield self._repaired(line)
 
     def read(self, most: int, cure: str = "Split it into several") -> str:
-        """All of it, if that is at most so many characters."""
-        pieces, left = [], most
-        while piece := self._stream.read(_PIECE):
-            pieces.append(piece)
-            left -= len(piece)
+        """The whole content, which may have at most `most` characters."""
+        blocks, left = [], most
+        while block := self._stream.read(_BLOCK):
+            blocks.append(block)
+            left -= len(block)
             if left < 0:
                 raise TooLargeError(f"more than {most:,} characters, which would be read as a whole", cure)
-        return self._mend("".join(pieces))
+        return self._repaired("".join(blocks))
 
-    def _mend(self, text: str) -> str:
-        """Undecodable bytes come as lone surrogates, which cannot be encoded: that is how they are noticed."""
+    def _repaired(self, text: str) -> str:
+        """`text` with undecodable bytes replaced. They were decoded to lone surrogates, which cannot be encoded."""
         if text.isascii():
             return text
         try:
@@ -82,14 +82,14 @@ class TextFile:
 
 @contextmanager
 def open_text(source: Source, account: Account, newline: str | None = None) -> Iterator[TextFile]:
-    """`source` as text, its progress told to `account`. Raises NotTextError for a binary file."""
+    """Open `source` as text and count its bytes in `account`. Raises NotTextError for a binary file."""
     with _raw(source) as raw:
         counted = _Counted(raw)
-        account.position = counted.tell_count
+        account.position = lambda: counted.count
         stream: Any = io.BufferedReader(counted, 1 << 16)
         if source.path.suffix.lower() == ".gz":
             stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 16)
-        encoding = _encoding(stream.peek(_LOOK)[:_LOOK])
+        encoding = _encoding(stream.peek(_HEAD)[:_HEAD])
         errors = "surrogateescape" if encoding == "utf-8-sig" else "replace"
         with io.TextIOWrapper(stream, encoding, errors, newline) as text:
             yield TextFile(text, source.place)
@@ -113,7 +113,7 @@ def _raw(source: Source) -> Iterator[Any]:
 
 
 def _regular(path: str, flags: int) -> int:
-    """Open a file found in a folder, without waiting for ever should it have become a pipe since."""
+    """Open a file found in a folder. If it has become a pipe since, raise instead of waiting for ever."""
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -122,21 +122,17 @@ def _regular(path: str, flags: int) -> int:
 
 
 class _Counted(io.RawIOBase):
-    """Counts the bytes that pass, also where a position cannot be asked for: pipes, standard input."""
+    """Counts the bytes read, also of pipes and standard input, which have no position."""
 
     def __init__(self, raw: Any) -> None:
-        # Buffered streams have readinto1, which returns what is there and does not wait for more.
+        # readinto1 of buffered streams returns what is available and does not wait for more.
         self._read: Callable[[Any], int] = getattr(raw, "readinto1", raw.readinto)
-        self._count = 0
+        self.count = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         count = self._read(buffer)
-        self._count += count
+        self.count += count
         return count
-
-    def tell_count(self) -> int:
-        """Bytes read so far."""
-        return self._count

@@ -1,4 +1,4 @@
-"""What reading gives: records, and a running account of what was read and what was left out."""
+"""The records that reading returns, and the counts of what was read and what was left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from gossamer.document_limits import id_problem, metadata_problem, text_problem
+from gossamer.checks import id_problem, metadata_problem, text_problem
 from gossamer.errors import InputError
 
 logger = logging.getLogger(__name__)
@@ -17,13 +17,13 @@ OnError: TypeAlias = Literal["raise", "skip"]
 
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
 
-_TOLD = 20
-"""Problems that are logged as warnings; a file that is wrong throughout should not fill the screen."""
+_WARNINGS = 20
+"""Problems logged as warnings; further ones are logged at level DEBUG, so that a bad file does not fill the screen."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """One document, ready to be indexed. `metadata` holds what JSON can hold; `source` is the file it is from."""
+    """One document. `metadata` contains only what JSON can represent; `source` is the file it is from."""
 
     id: str
     text: str
@@ -33,34 +33,30 @@ class Record:
 
 @dataclass
 class Account:
-    """What has happened so far. The format modules write it; everyone may read it."""
+    """Counts, updated by the readers of the formats. The meaning of each is in `Reading`."""
 
     on_error: OnError = "raise"
     records: int = 0
     empty: int = 0
-    """Documents without text."""
     broken: int = 0
-    """Lines, rows or whole files that could not be read, where on_error="skip"."""
     binary: int = 0
-    """Files in a folder that turned out to be no text."""
     links: int = 0
-    """Symbolic links in a folder that lead out of it."""
     bytes_total: int | None = 0
-    """Size on disk of everything to be read; None where standard input is part of it."""
     finished: int = 0
+    """Bytes of the files that were read to the end."""
     position: Callable[[], int] = field(default=int, repr=False)
-    """How far the file that is open now has been read."""
+    """Returns the bytes read of the open file."""
 
     def problem(self, place: str, what: str, cure: str) -> None:
-        """Something cannot be read: raise, or count it and go on, as the user chose."""
+        """Raise InputError, or count and log the problem, as `on_error` says."""
         if self.on_error == "raise":
-            raise InputError(f"{place}: {what}. {cure}, or skip such input with on_error='skip'")
+            raise InputError(f"{place}: {what}. {cure}, or skip such input with on_error='skip' (--on-error skip)")
         self.broken += 1
-        level = logging.WARNING if self.broken <= _TOLD else logging.DEBUG
+        level = logging.WARNING if self.broken <= _WARNINGS else logging.DEBUG
         logger.log(level, "skipped %s: %s", place, what)
 
     def takes(self, record: Record, place: str) -> bool:
-        """Whether an index can hold a record; if not, that is a problem of the input."""
+        """Whether the record is within the limits of an index; if not, report it as a problem."""
         metadata = _as_json(record.metadata) if record.metadata else "{}"
         found = id_problem(record.id) or text_problem(record.text) or metadata_problem(metadata)
         if found is not None:
@@ -69,7 +65,7 @@ class Account:
 
 
 class Reading(Iterator[Record]):
-    """The records of all files, one after the other, with counters for a progress bar and a summary."""
+    """The records of all files, one after the other, with counts for a progress bar and a summary."""
 
     def __init__(self, records: Iterator[Record], account: Account) -> None:
         self._records = records
@@ -82,12 +78,12 @@ class Reading(Iterator[Record]):
 
     @property
     def records(self) -> int:
-        """Records handed out."""
+        """Records returned so far."""
         return self._account.records
 
     @property
     def skipped(self) -> int:
-        """All that was left out: `empty` + `broken` + `binary` + `links`."""
+        """Everything left out: `empty` + `broken` + `binary` + `links`."""
         return self.empty + self.broken + self.binary + self.links
 
     @property
@@ -107,15 +103,15 @@ class Reading(Iterator[Record]):
 
     @property
     def links(self) -> int:
-        """Symbolic links found in folders that lead out of them, without follow_links=True."""
+        """Symbolic links out of their folder, which are not read without follow_links=True."""
         return self._account.links
 
     @property
     def bytes_total(self) -> int | None:
-        """Bytes on disk to be read in all; None where standard input is among them."""
+        """Bytes on disk of all files; None if standard input is among them."""
         return self._account.bytes_total
 
     @property
     def bytes_done(self) -> int:
-        """Bytes on disk read so far (of compressed files: compressed)."""
+        """Bytes on disk read so far."""
         return self._account.finished + self._account.position()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gossamer.document_limits import LONGEST_TEXT
+from gossamer.checks import LONGEST_TEXT
 from gossamer.readers.fields import Job
 from gossamer.readers.opening import open_text
 from gossamer.readers.record import Account, Record
@@ -24,12 +24,12 @@ def read_text(source: Source, job: Job) -> Iterator[Record]:
 
 
 def read_markdown(source: Source, job: Job) -> Iterator[Record]:
-    """A Markdown file: its first heading is kept as the title in the metadata."""
+    """A Markdown file: its first heading becomes the title in the metadata."""
     return _read(source, job, markdown=True)
 
 
 def documents_by_line(lines: Iterable[str], source: Source, account: Account) -> Iterator[Record]:
-    """One document a line; blank ones are counted."""
+    """One document a line; blank lines are counted as empty."""
     for number, line in enumerate(lines, 1):
         record = Record(f"{source.name}:{number}", clean(line).strip(), {}, source.place)
         if not record.text:
@@ -72,7 +72,7 @@ def _read(source: Source, job: Job, *, markdown: bool) -> Iterator[Record]:
 
 
 def _without_front_matter(lines: list[str]) -> list[str]:
-    """YAML between two lines of dashes at the very beginning may hold lines that look like headings."""
+    """The lines after the front matter (YAML between two lines of dashes), which may look like headings."""
     if lines and lines[0].rstrip() == "---" and "---" in (rest := [line.rstrip() for line in lines[1:]]):
         return lines[rest.index("---") + 2 :]
     return lines

@@ -1,4 +1,4 @@
-"""Values from files, made fit for JSON metadata and for SQLite."""
+"""Convert values from files to what JSON metadata and SQLite can store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 DROP = object()
-"""Stands for a value that JSON cannot hold: its key is left out."""
+"""In place of a value that JSON cannot represent: its key is left out."""
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,17})\.[0-9]{1,17}([eE][+-]?[0-9]{1,2})?")
@@ -19,14 +19,14 @@ _WORDS = {"true": True, "false": False}
 
 
 def clean(text: str) -> str:
-    """`text` with NUL and halves of surrogate pairs replaced: SQLite can store neither as text."""
+    """`text` with NUL and lone surrogates replaced by U+FFFD: SQLite cannot store them."""
     if text.isascii():
         return text.replace("\0", "\ufffd")
     return text.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def json_value(value: Any) -> Any:
-    """`value` as JSON can hold it, or DROP. NaN and infinity become None, dates ISO text."""
+    """`value` as JSON can represent it, or DROP. NaN and infinity become None, dates ISO text."""
     match value:
         case None | bool() | int():
             return value
@@ -43,7 +43,7 @@ def json_value(value: Any) -> Any:
 
 
 def _other(value: Any) -> Any:
-    """Kinds that columns of a table can have and JSON has not."""
+    """Types of table columns that JSON does not have."""
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, Decimal):
@@ -54,10 +54,10 @@ def _other(value: Any) -> Any:
 
 
 def typed(text: str) -> Any:
-    """A field of a CSV file as what it says: a number, true or false, text, or DROP where it is empty.
+    """A field of a CSV file as a number, a bool or text; DROP if it is empty.
 
-    Without this no filter such as {"year": {"$gte": 2020}} could match. Numbers with leading zeros are
-    codes, and stay text; ids and texts never come here.
+    Without this, no filter such as {"year": {"$gte": 2020}} could match. Numbers with leading zeros stay text, since
+    they are codes. Ids and texts are not converted.
     """
     word = text.strip()
     if not word:

@@ -1,10 +1,10 @@
-"""Paths → files: sorted, each once, without what is hidden, ignored or of no known kind.
+"""Paths → files: sorted, each once, without hidden and ignored files and unknown formats.
 
 A folder is read with everything below it, except hidden names and what its .gitignore files exclude. Folders
-that are symbolic links are not entered, so no loop can form. Files that are links are read if they lead to a file
-inside the folder that was named: otherwise a folder from a stranger could put any file of yours into an index. Without
-`glob` only known kinds of files are taken, with it any file it matches. A file that is named itself is always taken,
-pipes included; in a folder only regular files are.
+that are symbolic links are not entered, so there are no loops. Files that are links are read if they lead to a file
+inside the given folder: otherwise a folder from a stranger could put any of your files into an index. Without
+`glob` only files of known formats are read, with it any file that matches. A file that is given itself is always read,
+even if it is a pipe; in a folder only regular files are.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Source:
 
     path: Path
     name: str
-    """What it is called in ids."""
+    """Its name in ids."""
     size: int
     named: bool
-    """Whether the user gave this very file, not a folder it lies in."""
+    """Whether the user gave this file itself, not a folder that contains it."""
 
     @property
     def place(self) -> str:
-        """What it is called in messages and in `Record.source`."""
+        """Its name in messages and in `Record.source`."""
         return clean(self.path.as_posix())
 
 
@@ -52,8 +52,8 @@ def find(
 
     Returns them and the number of files left out because they are links out of their folder.
 
-    Names are relative to the deepest folder that holds all the paths; that is the folder itself where just one
-    is given, so ids do not depend on where the program runs. InputError where a path does not exist.
+    Names are relative to the deepest folder that contains all the paths (the folder itself if just one is given), so
+    ids do not depend on the current folder. InputError if a path does not exist.
     """
     given = [_existing(path) for path in paths]
     base = _common([path for path in given if path != STDIN])
@@ -67,7 +67,8 @@ def find(
             else:
                 found.setdefault(os.path.abspath(file), _source(file, base, named=file == path))
     if links:
-        what = "skipped %d files that are links out of their folder, such as %s: follow_links=True reads them"
+        what = "skipped %d files that are links out of their folder, such as %s: "
+        what += "follow_links=True (--follow-links) reads them"
         logger.warning(what, len(links), clean(links[0].as_posix()))
     return list(found.values()), len(links)
 
@@ -96,13 +97,13 @@ def _source(file: Path, base: str, *, named: bool) -> Source:
     name = Path(os.path.relpath(file, base)).as_posix()
     try:
         size = file.stat().st_size
-    except OSError:  # gone since it was found: opening it will say so
+    except OSError:  # deleted since it was found: opening it will fail
         size = 0
     return Source(file, clean(name), size, named)
 
 
 def _files(path: Path, keep: Callable[[Path], bool]) -> Iterator[Path]:
-    """`path` itself, or the files below it that `keep` (asked by their way from `path`) wants."""
+    """`path` itself if it is a file, else the files below it whose path relative to it satisfies `keep`."""
     if path == STDIN or not path.is_dir():
         yield path
         return
@@ -113,12 +114,12 @@ def _files(path: Path, keep: Callable[[Path], bool]) -> Iterator[Path]:
 
 
 def _leads_out(file: Path, top: Path) -> bool:
-    """Whether a file below `top` is a link to somewhere else."""
+    """Whether a file below `top` is a link to a file elsewhere."""
     return file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(top))
 
 
 def _walk(top: Path) -> Iterator[Path]:
-    """All files below `top` that are neither hidden nor ignored, in order. No recursion: trees can be deep."""
+    """All files below `top` that are neither hidden nor ignored, in order. No recursion: folders can be deep."""
     stack: list[tuple[Path, bool, Rules | None]] = [(top, True, None)]
     while stack:
         path, is_folder, rules = stack.pop()
@@ -135,7 +136,7 @@ def _walk(top: Path) -> Iterator[Path]:
 
 
 def _children(folder: Path) -> list[tuple[Path, bool]]:
-    """The visible files and folders in `folder`, sorted by name; links to folders and to nowhere left out."""
+    """The visible files and folders in `folder`, sorted by name, without links to folders and broken links."""
     try:
         with os.scandir(folder) as entries:
             visible = sorted((entry for entry in entries if entry.name[0] != "."), key=lambda entry: entry.name)
@@ -149,5 +150,5 @@ def _children(folder: Path) -> list[tuple[Path, bool]]:
 def _is_file(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_file()
-    except OSError:  # a link that leads back to itself
+    except OSError:  # a link to itself
         return False

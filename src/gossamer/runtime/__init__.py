@@ -1,1 +1,1 @@
-"""How code runs: compiled kernels, threads, locks between threads, deadlines and Ctrl-C."""
+"""How code runs: compiled kernels, threads, locks between threads, deadlines, Ctrl-C and forks."""

@@ -1,10 +1,10 @@
-"""How long a read may take: set by whoever asks, looked at by whatever may take long.
+"""Deadlines for reads.
 
     with within(2.0):
         hits = index.search("a question", where=conditions)  # TooSlowError after about two seconds
 
-A deadline holds for the thread that set it. Loops call `check`; `store.database` and `runtime.locks` end what waits for
-SQLite or a lock. Compiled kernels and encoders run to their end. Changes are made without a deadline.
+A deadline applies to the thread that set it. Long loops call `check`; `store.database` and `runtime.locks` stop waiting
+for SQLite or a lock. Compiled kernels and encoders are not stopped. Changes ignore deadlines.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Protocol
 from gossamer.errors import ParameterError, TooSlowError
 
 _end: ContextVar[float | None] = ContextVar("gossamer_deadline", default=None)
-"""On the clock of `time.monotonic`."""
+"""The time of the deadline, as `time.monotonic` counts it."""
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Let reads of this thread take so many seconds in all; a deadline that is set already and earlier stays.
+    """Give all reads of this thread in the block so many seconds together. An earlier deadline around it stays.
 
-    Infinity sets none.
+    Infinity sets no deadline.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or math.isnan(seconds):
         raise ParameterError(f"a deadline must be a number of seconds, got {seconds!r}: pass one as in within(2.0)")
@@ -43,7 +43,7 @@ def within(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def suspended() -> Iterator[None]:
-    """Let this thread finish what others wait for too, whatever its deadline."""
+    """Ignore the deadline of this thread in the block: other threads wait for its result too."""
     token = _end.set(None)
     try:
         yield
@@ -52,24 +52,24 @@ def suspended() -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise `TooSlowError` if the deadline of this thread has passed; without one this takes 0.1 µs."""
+    """Raise `TooSlowError` if the deadline of this thread has passed. Without a deadline this takes 0.1 µs."""
     if passed():
         raise too_slow()
 
 
 def too_slow() -> TooSlowError:
-    """The error, for those who learn of it in another way."""
+    """The error to raise after a deadline."""
     return TooSlowError("the read took longer than its deadline, and nothing was changed: ask for less, or wait longer")
 
 
 def passed() -> bool:
-    """Whether there is a deadline, and it has passed."""
+    """Whether a deadline is set and has passed."""
     end = _end.get()
     return end is not None and time.monotonic() >= end
 
 
 def left() -> float | None:
-    """Seconds until the deadline, at least 0 and at most what a lock can wait; None where there is none."""
+    """Seconds until the deadline, at least 0 and at most the longest timeout of a lock; None without a deadline."""
     end = _end.get()
     return None if end is None else min(max(0.0, end - time.monotonic()), threading.TIMEOUT_MAX)
 
@@ -81,7 +81,7 @@ class _Lock(Protocol):
 
 @contextmanager
 def holding(lock: _Lock) -> Iterator[None]:
-    """``with lock``, but waiting for it no longer than until the deadline."""
+    """``with lock``, but wait for it until the deadline at most."""
     while not lock.acquire(timeout=-1 if (seconds := left()) is None else seconds):
         check()
     try:

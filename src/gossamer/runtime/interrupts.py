@@ -1,4 +1,4 @@
-"""Ctrl-C at a safe moment."""
+"""Delay Ctrl-C until a change is complete."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Interruptible: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 @contextmanager
 def uninterrupted() -> Iterator[Interruptible]:
-    """Hold Ctrl-C back until the block is done: a change is made as a whole or has not begun.
+    """Delay Ctrl-C until the end of the block, so that a change is made completely or not at all.
 
-    Within the block, `with interruptible():` of what is yielded lets Ctrl-C through again, for a part that may
-    take long and can be stopped. Only the main thread is ever interrupted, and only there can the signal be held back;
-    elsewhere this does nothing.
+    Yields a context manager, `interruptible`: inside ``with interruptible():`` Ctrl-C works again, for a part of the
+    block that may take long and can be stopped. Python delivers signals to the main thread only; in other threads this
+    does nothing.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield nullcontext  # not the main thread; or ignored, or handled outside Python: nothing would be raised here
+        yield nullcontext  # not the main thread, or the signal is ignored or handled outside Python
         return
     came: list[tuple[int, FrameType | None]] = []
 

@@ -1,13 +1,15 @@
-"""How kernels are compiled: one decorator, so that every kernel is compiled the same way.
+"""Compile kernels: the four decorators through which every kernel is compiled by Numba.
 
-Kernels are cached on disk, release the GIL and never use Numba's own threads, which abort under
-concurrent callers: parallel batches are Python threads over these kernels. Sums may be reassociated
-and multiply-adds contracted (that is what lets a loop use vector registers), but NaN, infinity and
-signed zero keep their meaning.
+Kernels are cached on disk, release the GIL and never use Numba's own threads, which abort under concurrent callers:
+parallel batches are Python threads over these kernels. Sums may be reassociated and multiply-adds contracted (which
+lets a loop use vector registers), but NaN, infinity and signed zero keep their meaning.
 
-Numba caches beside the source, in the user's home, or in NUMBA_CACHE_DIR. Where none of these can be written,
-kernels are cached in a private folder among the temporary files; where not even that can be made, they are
-compiled anew in every process.
+Numba caches beside the source, in the user's cache folder, or in NUMBA_CACHE_DIR. Where none of these can be written,
+kernels are cached in a private temporary folder; where that cannot be created either, every process compiles them.
+
+Three private parts of Numba are used: the version of a cache file, `get_call_template` and the option `_nrt`. So
+pyproject.toml pins Numba below the first version not yet tested, and tests/runtime/test_jit.py fails if one of them
+changes its meaning.
 """
 
 from __future__ import annotations
@@ -31,52 +33,56 @@ logger = logging.getLogger("gossamer")
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_FREE: Final = {"fastmath": {"reassoc", "contract", "arcp"}}
+KERNEL_ROOMS: Final = ("runtime", "whitening", "neighbours", "tree", "graph", "rank", "explain")
+"""The packages of gossamer that contain kernels."""
+
+_REASSOCIATED: Final = {"fastmath": {"reassoc", "contract", "arcp"}}
 _ORDERED: Final = {"fastmath": {"contract"}}
-_CALLABLE: Final = {"cache": True}
-_BARE: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+_CACHED: Final = {"cache": True}
+_INTERNAL: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
 
 
 def kernel(function: F) -> F:
-    """Compile `function` on first use; cached, without the GIL."""
-    return _compiled(function, _FREE | _CALLABLE)
+    """Compile `function` at its first call."""
+    return _compiled(function, _REASSOCIATED | _CACHED)
 
 
 def subkernel(function: F) -> F:
-    """A kernel that only kernels call and that allocates nothing: compiled in a third of the time.
+    """Compile a function that only kernels call and that allocates nothing, in a third of the time of `kernel`.
 
-    What it saves is the door from Python, and so a call from Python crashes the interpreter;
-    `tests/runtime/test_kernels.py` sees to it that there is none.
+    It has no wrapper for Python: a call from Python crashes the interpreter. `tests/runtime/test_kernels.py` checks
+    that there is none.
     """
-    return _compiled(function, _FREE | _BARE)
+    return _compiled(function, _REASSOCIATED | _INTERNAL)
 
 
 def ordered_kernel(function: F) -> F:
-    """A kernel whose sums are added in the order written: equal input gives equal bits whatever stands around it."""
-    return _compiled(function, _ORDERED | _CALLABLE)
+    """Compile a kernel that adds in the order written, so that equal input gives equal bits wherever it is inlined."""
+    return _compiled(function, _ORDERED | _CACHED)
 
 
 def ordered_subkernel(function: F) -> F:
-    """The same, for kernels alone to call."""
-    return _compiled(function, _ORDERED | _BARE)
+    """Compile a subkernel that adds in the order written."""
+    return _compiled(function, _ORDERED | _INTERNAL)
 
 
 def _compiled(function: F, options: dict[str, Any]) -> F:
     compiled = _njit(function, options)
-    # Numba looks only at the file a kernel stands in when it asks whether a cached one is old, but kernels
-    # are compiled into each other across files. So all of them carry the stamp of all sources.
-    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if file is not None and hasattr(file, "_source_stamp"):
-        file._source_stamp = _SOURCES
-    # A kernel called with an int32 here, an int64 there and a constant elsewhere would be compiled three times.
+    # Numba discards a cached kernel only when the file that defines it changes, but kernels are inlined into each other
+    # across files. It does not unpickle an index file of another version, which may name modules that are gone. So the
+    # version contains a hash of all sources.
+    cache_file = getattr(compiled._cache, "_cache_file", None)
+    if cache_file is not None:
+        cache_file._version = f"{numba.__version__} {_SOURCES}"
+    # A kernel that other kernels call with an int32, an int64 and a constant would be compiled three times.
     template = compiled.get_call_template
-    compiled.get_call_template = lambda args, kws: template(tuple(_wide(kind) for kind in args), kws)
+    compiled.get_call_template = lambda args, kws: template(tuple(map(_widened, args)), kws)
     kernel: F = compiled
     return kernel
 
 
 def _njit(function: Callable[..., object], options: dict[str, Any]) -> Any:
-    """`function` as Numba compiles it, cached where that is possible."""
+    """`function` as a Numba dispatcher, cached if any folder can be written."""
     options = {"nogil": True, "error_model": "numpy", **options}
     try:
         return numba.njit(**options)(function)
@@ -87,7 +93,7 @@ def _njit(function: Callable[..., object], options: dict[str, Any]) -> Any:
     if folder is None:
         return numba.njit(**{**options, "cache": False})(function)
     config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, folder  # asked for now only: other packages keep their own place
+    before, config.CACHE_DIR = config.CACHE_DIR, folder  # for this kernel only: other packages keep their folder
     try:
         return numba.njit(**options)(function)
     finally:
@@ -96,7 +102,7 @@ def _njit(function: Callable[..., object], options: dict[str, Any]) -> Any:
 
 @cache
 def _temporary_cache() -> str | None:
-    """A folder that only this user can write to, since whoever writes to a cache decides what is run."""
+    """A folder that only this user can write to: whoever writes to a cache decides which code is run."""
     why = "neither the package's folder nor the home can be written: set NUMBA_CACHE_DIR to choose another place"
     try:
         user = os.getuid() if hasattr(os, "getuid") else None
@@ -112,29 +118,25 @@ def _temporary_cache() -> str | None:
 
 
 def _is_private(folder: str, user: int) -> bool:
-    """Make `folder` if it is not there; whether it is a real folder of this user that nobody else may enter."""
+    """Create `folder` if it is missing; whether it is a real folder of this user that nobody else may enter."""
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     found = os.lstat(folder)
     return stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077
 
 
-def _wide(kind: Any) -> Any:
-    """The type a kernel is compiled for when another kernel passes it an argument of type `kind`."""
+def _widened(kind: Any) -> Any:
+    """The type for which a kernel is compiled when another kernel passes it an argument of type `kind`."""
     types: Any = numba.types
     kind = types.unliteral(kind)
     return types.int64 if isinstance(kind, types.Integer) else kind
 
 
-_ROOMS: Final = ("runtime", "whitening", "neighbours", "tree", "graph", "rank", "explain")
-"""The packages that hold kernels."""
-
-
 def _digest() -> str:
-    """A hash of all sources that hold kernels."""
+    """A hash of all sources that contain kernels."""
     package = Path(__file__).parent.parent
-    sources = sorted(source for room in _ROOMS for source in (package / room).glob("*.py"))
+    sources = sorted(source for room in KERNEL_ROOMS for source in (package / room).glob("*.py"))
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
-_SOURCES = _digest()
+_SOURCES: Final = _digest()

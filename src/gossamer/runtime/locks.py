@@ -1,8 +1,8 @@
-"""A lock that many readers share and one writer has alone, and one that writers take in turn.
+"""Locks between threads: `ReadWriteLock` for many readers or one writer, `Turn` for one writer after another.
 
-Neither can be taken again by the thread that has it: that would wait for itself for ever, so it raises. Ctrl-C may
-come between any two calls, also at the first instruction of an `__exit__`, which is then not run. So readers are known
-by their threads: what such a thread left behind goes when it reads or writes again. Writing holds Ctrl-C back.
+A thread that holds one and asks for it again would wait for itself, so that raises StateError. Ctrl-C may come between
+any two instructions, also at the first of an `__exit__`, which is then not run. So the read lock stores which threads
+read: what a thread left behind is removed when it reads or writes again. Writing delays Ctrl-C.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from gossamer.runtime import deadline
 from gossamer.runtime.interrupts import Interruptible, uninterrupted
 
 _SLICE: Final = 0.1
-"""Seconds for which a wait may hold Ctrl-C back."""
+"""The longest wait, in seconds, during which Ctrl-C is delayed."""
 
 
 class Turn:
-    """One thread at a time."""
+    """A lock for one thread at a time."""
 
     def __init__(self) -> None:
         self._lock = RLock()
 
     def alone(self) -> AbstractContextManager[Any]:
-        """Wait for the others, no longer than until the deadline, and hold them off.
+        """Wait for other threads, until the deadline at most, and return a lock for a ``with`` block.
 
-        What is entered is the interpreter's own lock, so that Ctrl-C cannot come between taking it and the block.
+        It is the interpreter's own lock, so that Ctrl-C cannot come between acquiring it and entering the block.
         """
         if self._lock._is_owned():  # type: ignore[attr-defined]
             raise _inside()
@@ -38,7 +38,7 @@ class Turn:
         return self._lock
 
     def _was_free(self, seconds: float) -> bool:
-        """Whether the lock could be had within so many seconds, for which Ctrl-C is held back."""
+        """Whether the lock became free within so many seconds; Ctrl-C is delayed meanwhile."""
         with uninterrupted():
             if self._lock.acquire(timeout=seconds):
                 self._lock.release()
@@ -47,9 +47,9 @@ class Turn:
 
 
 class ReadWriteLock:
-    """Readers run side by side; a writer waits for them, runs alone, and goes before new readers.
+    """Many readers or one writer; a waiting writer goes before new readers.
 
-    Not reentrant: a thread that reads must not ask to write before it is done.
+    Not reentrant: a thread that reads must not write before it has finished reading.
     """
 
     def __init__(self) -> None:
@@ -60,12 +60,12 @@ class ReadWriteLock:
         self._reading = _Reading(self)
 
     def reading(self) -> _Reading:
-        """Hold off writers."""
+        """A context manager in which no other thread writes."""
         return self._reading
 
     @contextmanager
     def writing(self) -> Iterator[Interruptible]:
-        """Hold off everyone else, and Ctrl-C with them, except within what is yielded: see `uninterrupted`."""
+        """Run the block while no other thread reads or writes, with Ctrl-C delayed; yields as `uninterrupted` does."""
         self._check_outside()
         with uninterrupted() as interruptible:
             try:
@@ -82,7 +82,7 @@ class ReadWriteLock:
     def _wait_to_write(self) -> None:
         waiting = False
         try:
-            self._readers.discard(get_ident())  # left behind by Ctrl-C: a thread that reads does not ask to write
+            self._readers.discard(get_ident())  # left behind by Ctrl-C: a thread that reads does not write
             while self._writer or self._readers:
                 if not waiting:
                     self._waiting_writers, waiting = self._waiting_writers + 1, True
@@ -91,7 +91,7 @@ class ReadWriteLock:
         finally:
             if waiting:
                 self._waiting_writers -= 1
-            self._changed.notify_all()  # where it gave up, those who waited for this one to be first must hear of it
+            self._changed.notify_all()  # if it gave up, the readers that waited for it must go on
 
     def _check_outside(self) -> None:
         if self._writer == get_ident():
@@ -99,7 +99,7 @@ class ReadWriteLock:
 
 
 class _Reading:
-    """A context manager without state of its own, so that one serves all readers: every search enters it."""
+    """The context manager of readers. It has no state, so that every search can use the same one."""
 
     def __init__(self, lock: ReadWriteLock) -> None:
         self._lock = lock
@@ -110,19 +110,19 @@ class _Reading:
         try:
             with lock._changed:
                 while lock._writer or lock._waiting_writers:
-                    lock._readers.discard(get_ident())  # or it and the writer would wait for each other
+                    lock._readers.discard(get_ident())  # else it and the writer would wait for each other
                     lock._changed.notify_all()
                     lock._changed.wait(deadline.left())
                     deadline.check()
                 lock._readers.add(get_ident())
-        except BaseException:  # Ctrl-C or a deadline on the way: nobody will call __exit__
+        except BaseException:  # Ctrl-C or a deadline: __exit__ will not be called
             self._leave()
             raise
 
     def __exit__(self, *error: object) -> None:
         try:
             self._leave()
-        except BaseException:  # Ctrl-C on the way
+        except BaseException:  # Ctrl-C
             self._leave()
             raise
 

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
-"""What the compiler does not do by itself, written in its intermediate language, for any processor."""
+"""Vector instructions that the compiler does not find by itself, written in LLVM's intermediate language."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 LANES = 32
-"""Dimensions a step of `integer_dot`; rows are padded to a multiple."""
+"""Dimensions per step of `integer_dot`; rows are padded to a multiple of it."""
 
 ABREAST = 16
-"""Rows that `distances` takes side by side."""
+"""Interleaved rows per call of `distances`: one lane of a register for each."""
 
 TILE = 8
-"""Rows that it multiplies with all of those: their sums stay in registers."""
+"""Rows per call of `distances` that are multiplied with all interleaved ones: their sums stay in registers."""
 
 FOUR = 4
-"""Dimensions a step of it."""
+"""Dimensions per step of `distances`."""
 
 
 def _prefetch(typing, array, index):
-    """Ask for the cache line of element `index` of a contiguous array, and go on meanwhile."""
+    """Start loading the cache line of element `index` of a contiguous array, without waiting for it."""
 
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -33,7 +33,7 @@ def _prefetch(typing, array, index):
         if function is None:
             shape = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
             function = ir.Function(builder.module, shape, "llvm.prefetch.p0")
-        # For reading, to be kept in all caches, data.
+        # For reading (0), kept in all caches (3), data (1).
         builder.call(function, [address, *(ir.Constant(number, value) for value in (0, 3, 1))])
         return context.get_dummy_value()
 
@@ -46,8 +46,8 @@ prefetch: Callable[..., None] = intrinsic(_prefetch)
 def _integer_dot(typing, left, right):
     """Σ left·right of two contiguous arrays of 8 or 16 bit integers, summed in 32 bits.
 
-    Written out because Numba multiplies all integers in 64 bits. Neighbouring products are added in pairs,
-    the form for which processors have an instruction (five times faster than the plain loop).
+    Numba would multiply all integers in 64 bits. Neighbouring products are added in pairs, for which processors have an
+    instruction (five times faster than the plain loop).
     """
 
     def generate(context, builder, signature, arguments):
@@ -77,12 +77,13 @@ integer_dot: Callable[..., int] = intrinsic(_integer_dot)
 
 
 def _distances(typing, rows, abreast, norms, limits, other_norms, other_limits, out, near):
-    """Squared distances of TILE contiguous rows of bytes from ABREAST rows of signed bytes, and which are within the
-    limit of either row: a bit each, a number for each of the TILE.
+    """Squared distances |a|² + |b|² − 2 a·b of TILE contiguous rows of bytes from ABREAST rows of signed bytes.
 
-    The latter rows lie side by side: the first FOUR numbers of each, then the next of each ... and rows are of a length
-    that is a multiple. Each number is read once for many products, and none is added up over the lanes of a register.
-    Where the processor has an instruction for just that, a distance takes a fourth of the time of one `integer_dot`.
+    The ABREAST rows are interleaved: the first FOUR numbers of each row, then the next FOUR of each, and so on; the
+    length of a row is a multiple of FOUR. So each number is loaded once for many products, and no sum goes over the
+    lanes of a register. If the processor has an instruction for this (VNNI), a distance takes a fourth of the time of
+    one `integer_dot`. For each of the TILE rows, `near` gets a number whose bit j says whether its distance from row j
+    is below the limit of either row.
     """
 
     def generate(context, builder, signature, arguments):
@@ -127,7 +128,7 @@ distances: Callable[..., None] = intrinsic(_distances)
 
 
 def _lowest(typing, bits):
-    """The number of the lowest bit of a number that is not zero."""
+    """The position of the lowest set bit of a number other than zero."""
 
     def generate(context, builder, signature, arguments):
         return builder.zext(builder.cttz(arguments[0], ir.IntType(1)(1)), ir.IntType(64))
@@ -139,14 +140,14 @@ lowest: Callable[..., int] = intrinsic(_lowest)
 
 
 def _everywhere(builder, value):
-    """A value in each of ABREAST lanes."""
+    """A vector with `value` in each of ABREAST lanes."""
     nothing = ir.Constant(ir.VectorType(value.type, ABREAST), ir.Undefined)
     first = builder.insert_element(nothing, value, ir.IntType(32)(0))
     return builder.shuffle_vector(first, nothing, _constant(ir.IntType(32), [0] * ABREAST))
 
 
 def _add_products(builder, sums, unsigned, signed):
-    """Add to each sum the products of the four bytes that stand where it does."""
+    """Add to each sum the products of the four bytes in its lane (one AVX-512 VNNI instruction)."""
     name = "llvm.x86.avx512.vpdpbusd.512"
     function = builder.module.globals.get(name)
     if function is None:
@@ -155,7 +156,7 @@ def _add_products(builder, sums, unsigned, signed):
 
 
 def _add_products_in_pairs(builder, sums, unsigned, signed):
-    """The same on any processor, in the form for which most have an instruction: see `_integer_dot`."""
+    """The same on any processor, with products added in pairs as in `_integer_dot`."""
     wide = ir.VectorType(sums.type.element, 2 * ABREAST)
     for first in (0, 2):
         lanes = _constant(ir.IntType(32), [FOUR * i + first + j for i in range(ABREAST) for j in range(2)])
@@ -171,7 +172,7 @@ def _add_products_in_pairs(builder, sums, unsigned, signed):
 
 
 def _load(builder, array, at, wide):
-    """LANES numbers from `at` on, made 32 bits wide."""
+    """LANES numbers from `at` on, extended to 32 bits."""
     element = array.data.type.pointee
     address = builder.bitcast(builder.gep(array.data, [at]), ir.VectorType(element, LANES).as_pointer())
     numbers = builder.load(address)
@@ -180,7 +181,7 @@ def _load(builder, array, at, wide):
 
 
 def _pick(builder, vector, start, step, count=None):
-    """Every `step`-th lane from `start` on."""
+    """Every `step`-th lane of a vector from `start` on."""
     count = count or vector.type.count // step
     lanes = _constant(ir.IntType(32), [start + step * i for i in range(count)])
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), lanes)

@@ -1,16 +1,17 @@
-"""The HTTP service: indexes by name, behind one door.
+"""The HTTP service: indexes by name, under /v1.
 
-limits      what one request may ask for               keys        who may do what: a file of hashed keys
-catalog     the indexes that are served, by name       workers     reads side by side, writes one after the other
-problems    errors as RFC 9457 problem details         answers     values as JSON, fast
-schemas     what is sent and what comes back           guard       what is refused before any route is reached
-envelope    request ids, headers, logs, last errors    metrics     figures for Prometheus
-page        the explorer's files                       routes/     one module a group of routes
-hitlist     the answer to a search, as JSON            bodies      requests, from bytes to a checked model
-app         all of it put together                     wire        heads of requests, bounded
-run         listening, and stopping without loss       warming     names, ahead of the first questions
+app           the application: routes and middleware     run           listening, and stopping without losing a write
+catalog       the indexes that are served, by name       service       what routes share: `TheIndex`, `TheKey` …
+routes/       one module a group of routes               schemas       requests and answers, as pydantic models
+middleware    request ids, headers, logs, last errors    access        keys, hosts, limits: checked before any route
+workers       threads for reads and for writes           limits        what one request may ask for
+responses     values as JSON                             problems      errors as problem details (RFC 9457)
+request_bodies  JSON bodies, checked in one pass         http_protocol  limits on request heads and on slow readers
+keys          API keys in a file                         metrics       figures for Prometheus
+static_files  the explorer's files                       openapi       the description of the API
+background_labelling  labels concepts before anyone asks for them
 
-Nothing here knows how a search is done: it imports `index`, `results` and `errors`.
+The service knows an index by its public methods: it imports `index`, `results` and `errors`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,6 @@ _NEEDED = ("fastapi", "uvicorn", "httptools", "prometheus_client", "orjson")
 
 
 def check_available() -> None:
-    """Raise the error that names the extra where one of its libraries is missing."""
+    """Raise `MissingExtraError` if a library of the extra `serve` is missing."""
     if any(find_spec(name) is None for name in _NEEDED):
         raise MissingExtraError("The server", "serve")

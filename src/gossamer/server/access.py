@@ -1,7 +1,7 @@
-"""What is refused before any route is reached: strangers, and more than the limits allow.
+"""Access: requests without a valid key, from other hosts or above the limits are refused before any route is reached.
 
 The body is read here as a whole, so that a route begins with all of it or not at all. A stream of documents is the
-exception: it is read as it comes, and each of its lines is limited.
+exception: it is read as it arrives, and each of its lines is limited.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gossamer.server.answers import problem_response
 from gossamer.server.keys import Key, KeyRing
 from gossamer.server.limits import Limits
 from gossamer.server.problems import Refusal, busy
+from gossamer.server.responses import problem_response
 
 STREAM: Final = "/documents/stream"
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
@@ -24,11 +24,11 @@ _JSON: Final = "application/json"
 _NDJSON: Final = "application/x-ndjson"
 
 ANYONE: Final = Key("", "admin", "", "", "", "")
-"""Who asks where there are no keys: the server then listens on this machine alone."""
+"""The key of every request if the server has no keys; it then listens on this machine alone."""
 
 
-class Guard:
-    """Lets a request through, with who asks in ``scope["state"]["key"]``, or answers with a refusal."""
+class AccessMiddleware:
+    """Passes a request on with its key in ``scope["state"]["key"]``, or answers with a refusal."""
 
     def __init__(
         self, app: ASGIApp, *, limits: Limits, keys: KeyRing | None, public: frozenset[str], origins: Iterable[str] = ()
@@ -38,28 +38,26 @@ class Guard:
         self._keys = keys
         self._public = public
         self._origins = frozenset(origins)
-        self._at_work: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
-            self._check_place(headers, scope)
+            self._check_origin(headers, scope)
             if scope["path"] in self._public:
                 await self._app(scope, receive, send)
             else:
-                scope["state"]["key"] = key = self._who(headers)
+                scope["state"]["key"] = key = self._key(headers)
                 caller = key.id or (scope["client"] or ("?",))[0]
-                await self._one_of_many(caller, headers, scope, receive, send)
+                await self._counted(caller, headers, scope, receive, send)
         except Refusal as refusal:
             await problem_response(refusal, scope)(scope, receive, send)
 
-    async def _one_of_many(
-        self, caller: str, headers: dict[str, str], scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def _counted(self, caller: str, headers: dict[str, str], scope: Scope, receive: Receive, send: Send) -> None:
         self._enter(caller)
         try:
             if scope["method"] == "POST" and (
@@ -70,10 +68,11 @@ class Guard:
         finally:
             self._leave(caller)
 
-    # -- who, and from where -----------------------------------------------------------------------
+    # -- host, origin and key ----------------------------------------------------------------------
 
-    def _check_place(self, headers: dict[str, str], scope: Scope) -> None:
-        """A page from elsewhere, open in a browser on this machine, must not speak to a server without keys."""
+    def _check_origin(self, headers: dict[str, str], scope: Scope) -> None:
+        """Refuse other hosts if there are no keys, and changes by pages of other origins: a web page that is open in a
+        browser on this machine must not reach the server."""
         host = headers.get("host", "")
         if self._keys is None and _without_port(host) not in _LOOPBACK:
             raise Refusal(
@@ -85,7 +84,7 @@ class Guard:
         if origin.partition("://")[2] != host:
             raise Refusal(403, "pages from elsewhere may not use this server: name them with --cors-origin", "access")
 
-    def _who(self, headers: dict[str, str]) -> Key:
+    def _key(self, headers: dict[str, str]) -> Key:
         if self._keys is None:
             return ANYONE
         kind, _, token = headers.get("authorization", "").partition(" ")
@@ -99,21 +98,21 @@ class Guard:
             )
         return key
 
-    # -- how many ----------------------------------------------------------------------------------
+    # -- requests at once --------------------------------------------------------------------------
 
     def _enter(self, caller: str) -> None:
-        if self._at_work.total() >= self._limits.in_flight:
+        if self._counts.total() >= self._limits.in_flight:
             raise busy(f"{self._limits.in_flight} requests are being answered, which is all this server does at once")
-        if self._at_work[caller] >= self._limits.per_caller:
+        if self._counts[caller] >= self._limits.per_caller:
             raise busy(f"{self._limits.per_caller} of your requests are being answered: wait for one", status=429)
-        self._at_work[caller] += 1
+        self._counts[caller] += 1
 
     def _leave(self, caller: str) -> None:
-        self._at_work[caller] -= 1
-        if not self._at_work[caller]:
-            del self._at_work[caller]
+        self._counts[caller] -= 1
+        if not self._counts[caller]:
+            del self._counts[caller]
 
-    # -- how much ----------------------------------------------------------------------------------
+    # -- body --------------------------------------------------------------------------------------
 
     async def _body(self, path: str, headers: dict[str, str], receive: Receive) -> Receive:
         streamed = path.endswith(STREAM)

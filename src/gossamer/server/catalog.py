@@ -1,15 +1,14 @@
-"""The indexes that are served, by name. A name in a request is looked up here, and is never a path."""
+"""The indexes that are served, by name. A name in a request is looked up here; it never becomes a path."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gossamer.errors import ParameterError
-from gossamer.server.pool import Pool
 from gossamer.server.problems import Refusal
 
 if TYPE_CHECKING:
@@ -20,16 +19,15 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True)
 class Served:
-    """An index with its name, and the one thread that writes to it."""
+    """An index, its name, and whether the server takes changes to it."""
 
     name: str
     index: Index
     writable: bool = True
-    writer: Pool = field(default_factory=lambda: Pool(1, "gossamer-writer"))
 
 
 class Catalog:
-    """What a server serves. The first index is the one that is meant where none is named."""
+    """The indexes of a server. A request that names no index means the first."""
 
     def __init__(self, indexes: Mapping[str, Index], *, read_only: bool = False) -> None:
         if not indexes:
@@ -50,19 +48,14 @@ class Catalog:
     def __iter__(self) -> Iterator[Served]:
         return iter(self._served.values())
 
-    def __len__(self) -> int:
-        return len(self._served)
-
     def close(self) -> None:
-        """Let every write that has begun end, then close all indexes. Closing twice does nothing."""
-        for served in self:
-            served.writer.close()
+        """Close all indexes. Closing twice does nothing."""
         for served in self:
             served.index.close()
 
 
 def check_name(name: str) -> str:
-    """`name` if it can be part of an address."""
+    """Return `name`; raise `ParameterError` if it cannot be part of an address."""
     if not _NAME.fullmatch(name):
         raise ParameterError(
             f"{name!r} cannot be the name of an index: use letters, digits, '.', '_' and '-', at most 64 of them, "
@@ -72,7 +65,7 @@ def check_name(name: str) -> str:
 
 
 def name_and_path(given: str) -> tuple[str, Path]:
-    """NAME=PATH, or a path alone, whose last part is then the name: news.gsm is "news"."""
+    """Split NAME=PATH. For a path alone, its last part is the name: "news" for news.gsm."""
     name, equals, rest = given.partition("=")
     if equals and _NAME.fullmatch(name):
         return name, Path(rest)

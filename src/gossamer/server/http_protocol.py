@@ -1,7 +1,7 @@
-"""HTTP on the wire: the head of a request must be small and come soon, and an answer must be taken.
+"""Limits on the connection itself: size and time of request heads, and time for the client to read an answer.
 
-uvicorn bounds none of these with httptools: headers without end would fill the memory before any limit of ours is
-asked, and so would answers to clients that do not read them.
+uvicorn with httptools has none of these. Endless headers would fill the memory before any limit of ours is checked, and
+so would answers to clients that do not read them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _MOST: Final = 64 * 1024
-"""Bytes of a head: far more than any browser sends."""
+"""Largest head of a request in bytes: far more than any browser sends."""
 
 _PIECE: Final = 4 * 1024
-"""Bytes parsed at a time. A head that begins behind another request in one packet is counted to within these."""
+"""Bytes parsed at a time. A head that follows another request in the same packet is measured to within these."""
 
-_UNTAKEN: Final = 16 * 1024
-"""Bytes of answers that may wait for a client without being watched."""
+_UNREAD: Final = 16 * 1024
+"""Bytes of an answer that may be buffered before the client is timed."""
 
 _TOO_LARGE: Final = b"the head of a request may have at most 65,536 bytes: send a shorter address and fewer headers"
 _REFUSAL: Final = (
@@ -27,44 +27,44 @@ _REFUSAL: Final = (
 )
 
 
-class CarefulProtocol(HttpToolsProtocol):
-    """uvicorn's, which hangs up on those who send too much before a request begins, or nothing for too long."""
+class LimitedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, which closes connections with too large a head, or that are silent for too long."""
 
     seconds: float = 30.0
-    """For a head to arrive, from its first byte or from the opening of the connection; for a part of an answer to be
-    taken."""
+    """Time for a head to arrive, from its first byte or the opening of the connection, and time in which a client has
+    to read some of an answer."""
 
     _outside: int = 0
-    """Bytes since a head began or ended, or a part of a body came: of a head so far, or of what follows a body."""
-    _alarm: asyncio.TimerHandle | None = None
-    _watch: asyncio.TimerHandle | None = None
-    """Set while an answer, or a part of it, waits for the client to take it."""
+    """Bytes received since a head began or ended, or since a part of a body: the size of the head so far."""
+    _head_timer: asyncio.TimerHandle | None = None
+    _read_timer: asyncio.TimerHandle | None = None
+    """Set while a part of an answer waits for the client."""
 
     def connection_made(self, transport: Any) -> None:
-        """A client has come."""
+        """Start to time the first head."""
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=_UNTAKEN)
-        self._set_alarm()
+        transport.set_write_buffer_limits(high=_UNREAD)
+        self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has gone."""
-        self._stop_alarm()
-        self._stop_watch()
+        """Stop the timers."""
+        self._stop_head_timer()
+        self._stop_read_timer()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client takes no more for now."""
+        """Start to time a client that reads too slowly."""
         super().pause_writing()
-        self._stop_watch()
-        self._look_again()
+        self._stop_read_timer()
+        self._start_read_timer()
 
     def resume_writing(self) -> None:
-        """It has taken most of it."""
-        self._stop_watch()
+        """The client has read most of the buffer: stop its timer."""
+        self._stop_read_timer()
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes."""
+        """Parse `data` piece by piece; refuse a head that is too large."""
         at = 0
         while at < len(data) and not self.transport.is_closing():
             room = _MOST - self._outside
@@ -78,52 +78,49 @@ class CarefulProtocol(HttpToolsProtocol):
             self._outside += len(piece)
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """A head begins."""
         super().on_message_begin()
         self._outside = 0
-        self._set_alarm()
+        self._start_head_timer()
 
     def on_headers_complete(self) -> None:
-        """The last byte of its head."""
+        """The head has arrived."""
         self._outside = 0
-        self._stop_alarm()
+        self._stop_head_timer()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """A part of its body."""
+        """A part of the body has arrived."""
         self._outside = 0
         super().on_body(body)
 
-    def _set_alarm(self) -> None:
-        self._stop_alarm()
-        self._alarm = asyncio.get_running_loop().call_later(self.seconds, self._hang_up)
+    def _start_head_timer(self) -> None:
+        self._stop_head_timer()
+        self._head_timer = asyncio.get_running_loop().call_later(self.seconds, self.transport.close)
 
-    def _stop_alarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
-    def _hang_up(self) -> None:
-        self.transport.close()
-
-    def _look_again(self) -> None:
+    def _start_read_timer(self) -> None:
         waiting = self.transport.get_write_buffer_size()
-        self._watch = asyncio.get_running_loop().call_later(self.seconds, self._check_taken, waiting)
+        self._read_timer = asyncio.get_running_loop().call_later(self.seconds, self._check_read, waiting)
 
-    def _check_taken(self, before: int) -> None:
-        """Hang up on a client that has taken nothing since the last look."""
+    def _check_read(self, before: int) -> None:
+        """Close the connection if the client has read nothing since the timer was started."""
         if self.transport.get_write_buffer_size() < before:
-            self._look_again()
+            self._start_read_timer()
         else:
-            self._watch = None
+            self._read_timer = None
             self.transport.abort()
 
-    def _stop_watch(self) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
+    def _stop_read_timer(self) -> None:
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
 
 
-def careful(seconds: float) -> type[CarefulProtocol]:
-    """The protocol with this patience."""
-    return type("CarefulProtocol", (CarefulProtocol,), {"seconds": seconds})
+def protocol_with_timeout(seconds: float) -> type[LimitedProtocol]:
+    """A protocol class with this timeout, as uvicorn takes it."""
+    return type("LimitedProtocol", (LimitedProtocol,), {"seconds": seconds})

@@ -1,8 +1,8 @@
 """API keys: random tokens, printed once and kept as salted hashes in a file.
 
-A token is ``gsm_<id>_<secret>``. The secret has 256 random bits, so nobody can guess it from its hash however fast the
-hash is: SHA-256 with a salt is enough, and it is quick. A slow hash (scrypt) protects passwords that people think
-up; here it would only let anyone keep the server busy by sending wrong keys.
+A token is ``gsm_<id>_<secret>``. The secret has 256 random bits, so it cannot be guessed from its hash, however fast
+the hash is: a salted SHA-256 is enough. A slow hash (scrypt) protects passwords that people choose; here it would only
+let anyone keep the server busy by sending wrong keys.
 """
 
 from __future__ import annotations
@@ -24,16 +24,14 @@ from gossamer.errors import CorruptError, DiskError, ParameterError, UnknownIdEr
 
 Scope: TypeAlias = Literal["read", "write", "admin"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
-"""Each may do all that those before it may."""
+"""From narrow to wide: each allows all that those before it allow."""
 
 _VERSION: Final = 1
-_LOOK_AGAIN: Final = 1.0
-"""Seconds after which a running server looks whether the file has changed."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """What is kept of a key: enough to recognise it, not enough to use it."""
+    """What the file keeps of a key: enough to recognise its token, not enough to make it."""
 
     id: str
     scope: Scope
@@ -43,16 +41,16 @@ class Key:
     hash: str
 
     def allows(self, scope: Scope) -> bool:
-        """Whether this key is good for `scope`."""
+        """Whether this key allows `scope`."""
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
 
 _NOBODY: Final = Key("", "read", "", "", "00" * 16, "00" * 32)
-"""Compared with where no key has the id, so that an unknown id takes as long as a wrong secret."""
+"""Compared with if no key has the id, so that an unknown id takes as long as a wrong secret."""
 
 
 def new_key(scope: Scope, note: str = "") -> tuple[Key, str]:
-    """A key, and its token, which is nowhere kept."""
+    """A new key and its token, which is not kept."""
     if scope not in SCOPES:
         raise ParameterError(f"scope must be one of {', '.join(SCOPES)}, got {scope!r}")
     id, secret, salt = secrets.token_hex(4), secrets.token_urlsafe(32), secrets.token_hex(16)
@@ -61,7 +59,7 @@ def new_key(scope: Scope, note: str = "") -> tuple[Key, str]:
 
 
 def find_key(keys: Iterable[Key], token: str) -> Key | None:
-    """The key that `token` belongs to. Takes as long whether or not there is one."""
+    """The key that `token` belongs to, or None; takes the same time for both."""
     mark, _, rest = token.partition("_")
     id, _, secret = rest.partition("_")
     named = next((key for key in keys if key.id == id), _NOBODY)
@@ -77,7 +75,7 @@ def _hash(salt: str, secret: str) -> str:
 
 
 def read_keys(path: Path) -> list[Key]:
-    """The keys of a file; `DiskError` where it cannot be read as one."""
+    """The keys of a file; raises `DiskError` if it cannot be read."""
     try:
         text = path.read_text()
     except OSError as error:
@@ -97,7 +95,7 @@ def read_keys(path: Path) -> list[Key]:
 
 
 def add_key(path: Path, scope: Scope, note: str = "") -> tuple[Key, str]:
-    """Put a new key in a file, which is made where there is none; returns the key and its token."""
+    """Add a new key to a file, which is created if missing; returns the key and its token."""
     keys = read_keys(path) if path.exists() else []
     key, token = new_key(scope, note)
     _write(path, [*keys, key])
@@ -105,7 +103,7 @@ def add_key(path: Path, scope: Scope, note: str = "") -> tuple[Key, str]:
 
 
 def remove_key(path: Path, id: str) -> Key:
-    """Take a key out of a file: whoever has its token is a stranger from then on."""
+    """Remove a key from a file: its token is not valid any more."""
     keys = read_keys(path)
     gone = next((key for key in keys if key.id == id), None)
     if gone is None:
@@ -131,35 +129,36 @@ def _write(path: Path, keys: list[Key]) -> None:
 
 
 class KeyRing:
-    """The keys of a running server: a key that is added to the file or taken out counts a second later."""
+    """The keys of a running server. The file is read again when it has changed, checked every `seconds`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, seconds: float = 1.0) -> None:
         self._path = path
+        self._seconds = seconds
         self._lock = Lock()
         self._stamp = self._stamp_now()
         self._keys = read_keys(path)
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
 
     def find(self, token: str) -> Key | None:
         """The key of a token, or None."""
-        self._look_again()
+        self._reload()
         return find_key(self._keys, token)
 
     def __len__(self) -> int:
         return len(self._keys)
 
-    def _look_again(self) -> None:
-        if time.monotonic() - self._looked < _LOOK_AGAIN:
+    def _reload(self) -> None:
+        if time.monotonic() - self._checked < self._seconds:
             return
         with self._lock:
-            self._looked = time.monotonic()
+            self._checked = time.monotonic()
             stamp = self._stamp_now()
             if stamp == self._stamp:
                 return
             try:
                 self._keys = read_keys(self._path)
             except DiskError:
-                self._keys = []  # keys that cannot be read open no door
+                self._keys = []  # a broken file allows nothing
             self._stamp = stamp
 
     def _stamp_now(self) -> tuple[int, int, int] | None:

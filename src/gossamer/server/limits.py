@@ -1,4 +1,4 @@
-"""What one request may ask for, and how many at once."""
+"""Limits of a server: what one request may ask for, and how many requests are served at once."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from gossamer.errors import ParameterError
-from gossamer.filters import check_size
+from gossamer.index import check_size
 
 LONGEST: Final = 86_400
-"""Seconds that a request may take at most, whatever the server's limit."""
+"""Largest value of the limit `seconds`: a day."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a server: what is above is refused with a sentence that names the limit."""
+    """The largest values a server accepts. A request above one is refused with a message that names it."""
 
     body: int = 8 * 2**20
     """Bytes of a request, and of one line of a stream."""
@@ -30,7 +30,7 @@ class Limits:
     nodes: int = 5000
     """Concepts in one answer."""
     assignments: int = 1_000_000
-    """Documents told with their topic in one answer, times the levels."""
+    """Documents listed with their topic in one answer, times the levels."""
     answer: int = 64 * 2**20
     """Characters of the documents in one answer, text and metadata."""
     conditions: int = 32
@@ -55,17 +55,17 @@ class Limits:
             raise ParameterError(f"the limit 'seconds' may be at most {LONGEST:,}, a day, got {self.seconds}")
 
     def check_k(self, k: int, *, given: bool = True, explain: bool = False) -> int:
-        """`k` if it is allowed; one that nobody gave is made so."""
+        """`k`, if it is allowed; a default that the request did not give is lowered to the limit."""
         most = min(self.k, self.explain) if explain else self.k
         return self._check(k, most, "k with explain" if explain else "k", "ask for less") if given else min(k, most)
 
     def check_where(self, where: Mapping[str, Any] | None) -> None:
-        """Refuse a filter that is wrong or too large."""
+        """Refuse a filter that is invalid or too large."""
         if where is not None:
             check_size(where, conditions=self.conditions, characters=self.filter)
 
     def check_batch(self, count: int, what: str = "documents") -> int:
-        """The size of a request's list if it is allowed."""
+        """The length of a list in a request, if it is allowed."""
         return self._check(count, self.batch, f"the number of {what} in one request", "send them in several")
 
     def check_text(self, text: str | None) -> None:
@@ -74,7 +74,7 @@ class Limits:
             self._check(len(text), self.text, "the length of a text in characters", "split it")
 
     def check_assignments(self, documents: int, levels: int) -> None:
-        """Refuse to tell the topics of too many documents."""
+        """Refuse an answer with the topics of too many documents."""
         what = "the number of documents told with their topic, for all levels,"
         self._check(documents * levels, self.assignments, what, "ask with assignments=false")
 

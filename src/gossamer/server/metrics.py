@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from gossamer.errors import GossamerError
+from gossamer.results import IndexInfo
 from gossamer.server.catalog import Catalog
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -18,7 +21,7 @@ _NODES = (30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 
 
 class Metrics:
-    """What is counted while requests come and go."""
+    """Counters and histograms of requests, and gauges of the indexes."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.registry = CollectorRegistry()
@@ -41,12 +44,12 @@ class Metrics:
         self.registry.register(_OfIndexes(catalog))
 
     def observe(self, route: str, method: str, status: int, seconds: float) -> None:
-        """One request."""
+        """Count one request."""
         self._requests.labels(route, method if method in _METHODS else "other", str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """All of them, as Prometheus reads them."""
+        """All metrics in Prometheus's text format."""
         return generate_latest(self.registry)
 
 
@@ -54,43 +57,38 @@ _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class _OfIndexes(Collector):
-    """What the indexes say about themselves when asked."""
+    """Gauges that are read from the indexes when metrics are collected."""
+
+    _GAUGES: Final[dict[str, tuple[str, Callable[[IndexInfo], float]]]] = {
+        "gossamer_documents": ("Documents in the index.", lambda info: info.documents),
+        "gossamer_passages": ("Passages in the tree.", lambda info: info.passages),
+        "gossamer_concepts": ("Nodes of the tree.", lambda info: info.concepts),
+        "gossamer_disk_bytes": ("Bytes on disk.", lambda info: info.bytes),
+        "gossamer_snapshot_age_operations": (
+            "Operations since the tree was last saved.",
+            lambda info: info.operation - (info.snapshots[0] if info.snapshots else 0),
+        ),
+    }
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._start = time.monotonic()
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """The names alone, so that registering asks no index."""
-        yield from self._families().values()
+        """The gauges without values, so that registering reads no index."""
+        for name, (about, _) in self._GAUGES.items():
+            yield GaugeMetricFamily(name, about, labels=["index"])
+        yield GaugeMetricFamily(
+            "gossamer_uptime_seconds", "Since the server began.", value=time.monotonic() - self._start
+        )
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The figures now. An index that cannot answer has none."""
-        families = self._families()
-        families["uptime"].add_metric([], time.monotonic() - self._start)
+        """The gauges with their current values; none for an index that raises an error."""
+        found: dict[str, IndexInfo] = {}
         for served in self._catalog:
-            try:
-                info = served.index.info()
-            except GossamerError:
-                continue
-            saved = info.snapshots[0] if info.snapshots else 0
-            families["documents"].add_metric([served.name], info.documents)
-            families["passages"].add_metric([served.name], info.passages)
-            families["concepts"].add_metric([served.name], info.concepts)
-            families["bytes"].add_metric([served.name], info.bytes)
-            families["age"].add_metric([served.name], info.operation - saved)
-        yield from families.values()
-
-    @staticmethod
-    def _families() -> dict[str, GaugeMetricFamily]:
-        def of_index(name: str, about: str) -> GaugeMetricFamily:
-            return GaugeMetricFamily(name, about, labels=["index"])
-
-        return {
-            "documents": of_index("gossamer_documents", "Documents in the index."),
-            "passages": of_index("gossamer_passages", "Passages in the tree."),
-            "concepts": of_index("gossamer_concepts", "Nodes of the tree."),
-            "bytes": of_index("gossamer_disk_bytes", "Bytes on disk."),
-            "age": of_index("gossamer_snapshot_age_operations", "Operations since the tree was last saved."),
-            "uptime": GaugeMetricFamily("gossamer_uptime_seconds", "Since the server began."),
-        }
+            with suppress(GossamerError):
+                found[served.name] = served.index.info()
+        for family in self.describe():
+            for name, info in found.items() if family.name in self._GAUGES else ():
+                family.add_metric([name], self._GAUGES[family.name][1](info))
+            yield family

@@ -1,4 +1,4 @@
-"""The description of the API: what FastAPI finds, with every error and the need for keys declared."""
+"""The OpenAPI document: FastAPI's, with every error and the need for keys declared."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Errors as problem details (RFC 9457), with the sentence the library itself would say.
+"""Errors as problem details (RFC 9457).
 
 ``type`` ends with a word for the class in `gossamer.errors`, so that a client can raise the same exception again.
-Sentences about input go out as they are. What went wrong inside is told in the log alone: a path on the server's
-disk is nobody's business.
+Messages about input are sent as they are. Messages about the server, which may name paths on its disk, are only logged.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ _STATUS: Final[dict[type[errors.GossamerError], int]] = {
     errors.TooSlowError: 504,
     errors.GossamerError: 500,
 }
-"""From the particular to the general: the first that fits."""
+"""The status of an error: that of the first class it is an instance of."""
 
 _LONGEST: Final = 1000
-"""Characters of a sentence: what it quotes may be megabytes."""
+"""Longest detail in characters: a message may quote megabytes of input."""
 
 _INSIDE: Final = "something went wrong inside the server: its log says what, under this request_id"
-_OUR_SENTENCES: Final[dict[type[errors.GossamerError], str]] = {
+_DETAILS: Final[dict[type[errors.GossamerError], str]] = {
     errors.ReadOnlyError: "this index is served for reading only: ask whoever runs the server",
     errors.DegradedError: "this index can be searched, but not changed until whoever runs the server repairs it",
     errors.OutOfMemoryError: "the server has too little memory for this, and nothing was changed: ask for less, or try "
     "again later",
 }
-"""For errors whose own sentence may name a path."""
+"""Details of errors whose own message may name a path."""
 
 _FULL: Final = "the server's disk is full, and nothing was changed: ask whoever runs the server to make room"
 _UNAVAILABLE: Final = "the index cannot be used now: the server's log says why, under this request_id. Try again later"
@@ -54,7 +53,7 @@ _UNAVAILABLE: Final = "the index cannot be used now: the server's log says why, 
 
 @dataclass(frozen=True)
 class Problem:
-    """One error, as it is sent."""
+    """An error as it is sent."""
 
     status: int
     detail: str
@@ -73,7 +72,7 @@ class Problem:
 
 
 class Refusal(HTTPException):
-    """The server will not do this: raised by its own code, anywhere."""
+    """A request that the server refuses; raised by its own code."""
 
     def __init__(self, status: int, detail: str, word: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, detail, headers)
@@ -81,21 +80,21 @@ class Refusal(HTTPException):
 
 
 def busy(detail: str, *, status: int = 503, after: int = 1) -> Refusal:
-    """Refused for now: nothing was done, and it is worth trying again."""
+    """A refusal for now: nothing was done, and the client may try again."""
     return Refusal(status, detail, "busy", headers={"Retry-After": str(after)})
 
 
 def problem_of(error: Exception) -> Problem:
-    """What is told about an error."""
+    """The problem details of an error."""
     if isinstance(error, Refusal):
         return Problem(error.status_code, error.detail, error.word)
     if isinstance(error, RequestValidationError):
-        return Problem(422, _validation(error), "invalid-request")
+        return Problem(422, first_error(error.errors()), "invalid-request")
     if isinstance(error, HTTPException):
-        return Problem(error.status_code, _plain(error), "" if error.status_code != 400 else "invalid-request")
+        return Problem(error.status_code, _http_detail(error), "" if error.status_code != 400 else "invalid-request")
     if isinstance(error, errors.GossamerError):
         status = _status(error)
-        return Problem(status, _sentence(error, status), word_of(type(error)))
+        return Problem(status, _detail(error, status), word_of(type(error)))
     return Problem(500, _INSIDE, "inside")
 
 
@@ -106,7 +105,7 @@ def word_of(kind: type[errors.GossamerError]) -> str:
 
 
 def worth_trying_again(error: Exception, status: int) -> bool:
-    """Whether what was refused with 503 may work in a moment; a degraded index stays so until it is repaired."""
+    """Whether a request refused with 503 may succeed later; a degraded index has to be repaired first."""
     return status == 503 and not isinstance(error, errors.DegradedError)
 
 
@@ -117,7 +116,7 @@ def _status(error: errors.GossamerError) -> int:
 
 
 def _is_full(error: errors.DiskError) -> bool:
-    """Whether the disk, or what its user may have of it, is full; SQLite has a word of its own for it."""
+    """Whether the disk or the user's quota is full, according to the system or to SQLite."""
     cause: BaseException | None = error
     while cause is not None:
         if getattr(cause, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
@@ -128,18 +127,18 @@ def _is_full(error: errors.DiskError) -> bool:
     return False
 
 
-def _sentence(error: errors.GossamerError, status: int) -> str:
+def _detail(error: errors.GossamerError, status: int) -> str:
     if isinstance(error, errors.InputError | errors.TooSlowError):
         return str(error)
     if status == 507:
         return _FULL
-    for kind, sentence in _OUR_SENTENCES.items():
+    for kind, detail in _DETAILS.items():
         if isinstance(error, kind):
-            return sentence
+            return detail
     return _UNAVAILABLE if status == 503 else _INSIDE
 
 
-def _plain(error: HTTPException) -> str:
+def _http_detail(error: HTTPException) -> str:
     if error.status_code == 404:
         return "there is nothing at this address: /v1/openapi.json lists all that there is"
     if error.status_code == 405:
@@ -148,12 +147,8 @@ def _plain(error: HTTPException) -> str:
     return str(error.detail)
 
 
-def _validation(error: RequestValidationError) -> str:
-    return first_of(error.errors())
-
-
-def first_of(found: Sequence[Any], *inside: str) -> str:
-    """The first of pydantic's errors, where it is, and how many more there are."""
+def first_error(found: Sequence[Any], *inside: str) -> str:
+    """The first of pydantic's errors with its place, and how many more there are."""
     first = found[0]
     where = ".".join(str(part) for part in (*inside, *first["loc"]) if part not in ("one", "many"))
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

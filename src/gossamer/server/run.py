@@ -1,7 +1,7 @@
-"""Listening, and stopping without loss.
+"""Run the server: listen, and stop without losing a write.
 
-On SIGTERM or Ctrl-C the server stops listening, refuses new writes, lets requests that are being answered end, and
-closes the indexes. A second Ctrl-C does not wait for slow readers; a write that has begun still ends.
+On SIGTERM or Ctrl-C the server stops listening, refuses new writes, finishes the requests that are being answered, and
+closes the indexes. A second Ctrl-C does not wait for slow reads; a write that has begun is still finished.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from gossamer.errors import DiskError, ParameterError
-from gossamer.server.http_protocol import careful
+from gossamer.server.background_labelling import BackgroundLabelling
+from gossamer.server.http_protocol import protocol_with_timeout
 from gossamer.server.limits import LONGEST
 from gossamer.server.service import Service
-from gossamer.server.warming import Warming
 
 _log = logging.getLogger("gossamer.server")
 
@@ -48,7 +48,7 @@ class Address:
             return False
 
     def check(self, *, has_keys: bool) -> None:
-        """Refuse what would let strangers in."""
+        """Raise `ParameterError` if anyone could use the server without a key, or TLS is incomplete."""
         if not self.loopback and not has_keys:
             raise ParameterError(
                 f"listening on {self.host} lets others in, and there are no keys. Make one with: gossamer keys new "
@@ -65,7 +65,7 @@ class Address:
             _log.warning("keys and texts travel in the clear: use --tls-cert and --tls-key, or a proxy with TLS")
 
     def bind(self) -> socket.socket:
-        """A socket that listens here; port 0 is any that is free."""
+        """A socket bound to this address; port 0 is any free port."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         bound = socket.socket(family, socket.SOCK_STREAM)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -79,13 +79,13 @@ class Address:
         return bound
 
     def url(self, bound: socket.socket) -> str:
-        """What to type into a browser."""
+        """The address for a browser."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http{'s' if self.tls_cert else ''}://{host}:{bound.getsockname()[1]}"
 
 
 def run(app: FastAPI, address: Address, *, grace: float = 30.0, on_ready: Callable[[str], None] | None = None) -> None:
-    """Serve until told to stop. `grace`: seconds that requests have to end, at most a day."""
+    """Serve until told to stop. `grace`: seconds that requests then have to end, at most a day."""
     if not 0 <= grace <= LONGEST:
         raise ParameterError(f"grace must be between 0 and {LONGEST:,} seconds, got {grace}")
     bound = address.bind()
@@ -103,13 +103,13 @@ def run(app: FastAPI, address: Address, *, grace: float = 30.0, on_ready: Callab
 
 
 def configured(app: FastAPI, **more: Any) -> uvicorn.Config:
-    """uvicorn, as this service needs it."""
+    """The configuration of uvicorn for this service."""
     service: Service = app.state.service
     return uvicorn.Config(
         app,
-        http=careful(service.limits.seconds),
+        http=protocol_with_timeout(service.limits.seconds),
         log_config=None,
-        access_log=False,  # the envelope tells more, and no query
+        access_log=False,  # `middleware` logs more, and no query
         server_header=False,
         proxy_headers=False,
         ws="none",
@@ -119,30 +119,30 @@ def configured(app: FastAPI, **more: Any) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's, which also tells when it is ready, and refuses new writes as soon as it is told to stop."""
+    """uvicorn's server, which also reports when it is ready, and refuses new writes once it is told to stop."""
 
     def __init__(self, config: uvicorn.Config, app: FastAPI, on_ready: Callable[[], None] | None = None) -> None:
         super().__init__(config)
         self._service: Service = app.state.service
         self._on_ready = on_ready
-        self._warming = Warming(self._service.catalog)
+        self._labelling = BackgroundLabelling(self._service.catalog)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         await super().startup(sockets=sockets)
         if self.started:
-            self._warming.start()
+            self._labelling.start()
             if self._on_ready is not None:
                 self._on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal to stop. Unlike uvicorn's, it is not raised again at the end: having stopped well is success."""
+        """Stop on a signal. Unlike uvicorn, do not raise it again at the end: a clean stop is success."""
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
         self.stop()
 
     def stop(self) -> None:
         """Refuse new writes, and end when all requests are answered."""
-        self._warming.stop()
+        self._labelling.stop()
         self._service.workers.draining = True
         self.should_exit = True

@@ -1,4 +1,4 @@
-"""What is sent and what comes back. The fields of an answer are those of the dataclasses in `gossamer.results`."""
+"""Requests and answers as pydantic models. Answers have the fields of the dataclasses in `gossamer.results`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_mo
 from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, IndexInfo, Novelty, Topics
 
 _QUERY = "how do plants make sugar"
-_NUMBERS = 65_536
-"""Numbers of a vector."""
+_DIMENSIONS = 65_536
+"""Longest vector."""
 _ITEMS = 100_000
-"""Ids or documents of a list. `Limits.batch` is lower as a rule, and says how to go on."""
+"""Longest list of ids or documents. `Limits.batch` is usually lower."""
+
+
+def _example(**fields: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
 class _Request(BaseModel):
-    """Types are taken at their word, and a field that is not known is a slip."""
+    """A request: no type conversion, no unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -27,7 +31,7 @@ Vector = Annotated[
     list[float] | None,
     Field(
         description="The query's vector, which is then not encoded; a query beside it counts with its words.",
-        max_length=_NUMBERS,
+        max_length=_DIMENSIONS,
         fail_fast=True,
     ),
 ]
@@ -42,21 +46,21 @@ Filter = Annotated[
 DocumentId = Annotated[str, Field(min_length=1, examples=["notes/plants.md"])]
 
 
-class Asking(_Request):
+class QueryRequest(_Request):
     """A query in words, a vector, or both."""
 
     query: Query = None
     vector: Vector = None
 
     def has(self, field: str) -> bool:
-        """Whether a field was in the request, be it with the value it has without."""
+        """Whether the request has this field, even with its default value."""
         return field in self.model_fields_set
 
 
-class SearchRequest(Asking):
+class SearchRequest(QueryRequest):
     """A search."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"query": _QUERY, "k": 3}]})
+    model_config = _example(query=_QUERY, k=3)
 
     k: int = Field(10, ge=1, description="Answers, at most.")
     where: Filter = None
@@ -67,44 +71,40 @@ class SearchRequest(Asking):
     min_confidence: float = Field(0.0, ge=0, le=1, description="No answers to a query that is less at home here.")
 
 
-class ExplainRequest(Asking):
+class ExplainRequest(QueryRequest):
     """Why a document, any document, scores as it does."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"query": _QUERY, "id": "notes/plants.md"}]})
+    model_config = _example(query=_QUERY, id="notes/plants.md")
 
     id: DocumentId
     k: int = Field(10, ge=1, description="What it takes to be among the first k is told.")
     hybrid: Hybrid = True
 
 
-class NoveltyRequest(Asking):
-    """How unusual is this?"""
+class NoveltyRequest(QueryRequest):
+    """How unusual a query is."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"query": _QUERY}]})
+    model_config = _example(query=_QUERY)
 
 
-class FindConceptsRequest(Asking):
-    """Which concepts does this fit?"""
+class FindConceptsRequest(QueryRequest):
+    """Which concepts a query fits."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"query": _QUERY, "k": 5}]})
+    model_config = _example(query=_QUERY, k=5)
 
     k: int = Field(10, ge=1)
 
 
 class NewDocument(_Request):
-    """A document to add, or to put in the place of the one that has its id."""
+    """A document to add; it replaces one with the same id."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"id": "notes/plants.md", "text": "Leaves turn light into sugar.", "metadata": {"year": 2024}}]
-        }
-    )
+    model_config = _example(id="notes/plants.md", text="Leaves turn light into sugar.", metadata={"year": 2024})
 
     text: str = Field(min_length=1)
     id: DocumentId | None = Field(None, description="Without one, documents are numbered.")
     metadata: dict[str, Any] | None = None
     vector: list[float] | None = Field(
-        None, description="A prepared vector: the text is then not encoded.", max_length=_NUMBERS, fail_fast=True
+        None, description="A prepared vector: the text is then not encoded.", max_length=_DIMENSIONS, fail_fast=True
     )
 
 
@@ -126,7 +126,7 @@ AddRequest = Annotated[
 class Ids(_Request):
     """Documents by their ids."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["notes/plants.md", "notes/bread.md"]}]})
+    model_config = _example(ids=["notes/plants.md", "notes/bread.md"])
 
     ids: list[DocumentId] = Field(max_length=_ITEMS, fail_fast=True)
 
@@ -135,7 +135,7 @@ class Ids(_Request):
 
 
 def _model(title: str, of: type, /, **more: Any) -> type[BaseModel]:
-    """A dataclass as a model for the description of the API, with more fields or others."""
+    """A model with the fields of a dataclass, for the description of the API; `more` adds or replaces fields."""
     types = get_type_hints(of)
     own: dict[str, Any] = {
         field.name: (types[field.name], ... if field.default is MISSING else field.default)
@@ -253,19 +253,13 @@ class Health(BaseModel):
 class ProblemAnswer(BaseModel):
     """What went wrong (RFC 9457)."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "type": "urn:gossamer:problem:unknown-id",
-                    "title": "Not Found",
-                    "status": 404,
-                    "detail": "id 'notes/lost.md' is not in the index, which holds 12 documents",
-                    "instance": "/v1/documents/notes/lost.md",
-                    "request_id": "3f0c9a52d1b84e77",
-                }
-            ]
-        }
+    model_config = _example(
+        type="urn:gossamer:problem:unknown-id",
+        title="Not Found",
+        status=404,
+        detail="id 'notes/lost.md' is not in the index, which holds 12 documents",
+        instance="/v1/documents/notes/lost.md",
+        request_id="3f0c9a52d1b84e77",
     )
 
     type: str

@@ -1,27 +1,26 @@
-"""What is on disk, and how it survives.
+"""The files of one index: documents, vectors, an ordered log of operations, and snapshots of the tree.
 
-    layout          the files of a .gsm folder                Layout
-    database        connections to documents.sqlite           Database
-    schema          its tables, and the index's settings      Settings
-    rows            documents and passages, as rows           DocumentRow, PassageRow
-    learnt          what the encoder learnt, as a row         read_learnt, write_learnt
-    log             one change = one transaction              Change, record, apply
-    pages           checksums of the database's pages         PageSums
-    wal             SQLite's log, read from outside           read_wal, FrameCount
-    snapshots       the tree and the whitener beside it
-    store           all of it together                        Store
-    backup          a copy while it is written                back_up
-    salvage         what a damaged database still holds       salvage
+    store       creates, opens, changes and checks an index      Store, Policy
+    layout      the paths of the files in a .gsm folder          Layout
+    database    connections to documents.sqlite                  Database
+    schema      its tables, and the settings of the index        Settings
+    rows        documents, passages, vectors, encoder state      DocumentRow, PassageRow
+    log         a change as one transaction; reading it again    Change, Step
+    snapshots   saved trees
+    pages       checksums of the database's pages                PageSums
+    wal         reads SQLite's write-ahead log                   read_wal, FrameCount
+    backup      copies an index that is in use                   back_up
+    salvage     reads what a damaged database still contains     salvage
 
-SQLite holds the truth: documents, vectors and an ordered log of operations. The tree is a function of that
-log, so it can always be grown again; a snapshot only saves the time.
+SQLite holds everything that cannot be derived. The tree is a function of the log and can be computed from it; a
+snapshot only saves time. Nothing here knows the tree: `gossamer.index.replay` applies the log to it.
 """
 
 from __future__ import annotations
 
-from gossamer.store.log import Change
+from gossamer.store.log import Change, Step
 from gossamer.store.rows import DocumentRow, PassageRow
 from gossamer.store.schema import Settings
-from gossamer.store.store import Store
+from gossamer.store.store import Policy, Store
 
-__all__ = ["Change", "DocumentRow", "PassageRow", "Settings", "Store"]
+__all__ = ["Change", "DocumentRow", "PassageRow", "Policy", "Settings", "Step", "Store"]

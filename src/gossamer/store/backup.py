@@ -1,4 +1,4 @@
-"""A copy of an index while it is written: consistent, as of one operation, and an index in its own right."""
+"""Backup: a copy of an index as of one operation, made while the index may be written. The copy is an index itself."""
 
 from __future__ import annotations
 
@@ -11,63 +11,59 @@ from tempfile import mkdtemp
 from threading import Lock
 from typing import Final
 
-from gossamer.errors import DiskError, GossamerError, NotAnIndexError
+from gossamer.errors import NotAnIndexError
 from gossamer.files.bundle import MANIFEST
 from gossamer.files.file_lock import LockFile
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, schema
 from gossamer.store.database import Database, translated
-from gossamer.store.layout import Layout, sync_folder
+from gossamer.store.layout import Layout, disk_errors, sync_folder
 from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
-from gossamer.store.snapshots import is_ours
+from gossamer.store.snapshots import is_snapshot_of
 
 _one_at_a_time: Final = Lock()
-"""Two copies to one place would replace each other's folders."""
+"""Two backups to the same path would replace each other's folders."""
 
 
 def back_up(database: Database, source: Layout | None, target: Layout) -> int:
     """Copy an index into a folder; returns the operation the copy is of. An earlier copy there is replaced.
 
-    The database is copied as one state of it. Snapshots that an earlier copy has already are not copied again; one that
-    the writer removes meanwhile is done without.
+    The copied database is one state of the original. Snapshots that the earlier copy contains are linked instead of
+    copied; those that the writer removes meanwhile are left out.
     """
     target = Layout(target.folder.resolve())
     if source is not None and source.folder.resolve() == target.folder:
         raise NotAnIndexError(f"{target.folder} is the index itself: choose another path for its copy")
-    with _one_at_a_time:
+    with _one_at_a_time, disk_errors(f"{target.folder} could not be written"):
         return _back_up(database, source, target)
 
 
 def _back_up(database: Database, source: Layout | None, target: Layout) -> int:
-    known = _earlier(target)
+    earlier = _earlier_copy(target)
     lock = LockFile(target.lock)
     draft: Layout | None = None
     try:
-        if known is not None:
+        if earlier is not None:
             lock.acquire()
         target.folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Layout(Path(mkdtemp(prefix=f".{target.folder.name}.", dir=target.folder.parent)))
         draft.folder.chmod(0o755)
         settings, seq = _copy_database(database, draft)
-        _check_is_earlier(target, known, settings.identity, seq)
+        _check_is_earlier(target, earlier, settings.identity, seq)
         if source is not None:
             _copy_snapshots(source, target, draft, settings, seq)
         PageSums(draft.documents).rebuild(settings.identity, seq)
-        put_in_place(draft, target)
+        replace_folder(draft, target)
         return seq
-    except OSError as error:
-        if isinstance(error, GossamerError):
-            raise
-        raise DiskError(f"{target.folder} could not be written: {error.strerror or error}") from error
     finally:
         if draft is not None:
             shutil.rmtree(draft.folder, ignore_errors=True)
         lock.release()
 
 
-def _earlier(target: Layout) -> tuple[str, int] | None:
-    """Of which index a copy is there already, and as of which operation; None where there is nothing."""
+def _earlier_copy(target: Layout) -> tuple[str, int] | None:
+    """The identity and the newest operation of the index at `target`; None where there is nothing."""
     if not target.folder.exists():
         return None
     try:
@@ -85,14 +81,14 @@ def _earlier(target: Layout) -> tuple[str, int] | None:
         database.close()
 
 
-def _check_is_earlier(target: Layout, known: tuple[str, int] | None, identity: str, seq: int) -> None:
-    if known is None:
+def _check_is_earlier(target: Layout, earlier: tuple[str, int] | None, identity: str, seq: int) -> None:
+    if earlier is None:
         return
-    if known[0] != identity:
+    if earlier[0] != identity:
         raise NotAnIndexError(f"{target.folder} is another index, no earlier copy of this one: choose another path")
-    if known[1] > seq:
+    if earlier[1] > seq:
         raise NotAnIndexError(
-            f"{target.folder} is newer, as of operation {known[1]}, and this is as of {seq}: choose another path, or "
+            f"{target.folder} is newer, as of operation {earlier[1]}, and this is as of {seq}: choose another path, or "
             "move it away first if the older one is to take its place"
         )
 
@@ -101,7 +97,7 @@ def _copy_database(database: Database, draft: Layout) -> tuple[Settings, int]:
     copy = database.copy_to(draft.documents)
     try:
         with translated(str(draft.documents)):
-            copy.execute("PRAGMA journal_mode = WAL")  # which an index in memory was not in
+            copy.execute("PRAGMA journal_mode = WAL")  # the copy of an index in memory has another one
             found = schema.read_settings(copy), log.last_seq(copy)
             copy.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
@@ -112,7 +108,7 @@ def _copy_database(database: Database, draft: Layout) -> tuple[Settings, int]:
 
 def _copy_snapshots(source: Layout, earlier: Layout, draft: Layout, settings: Settings, seq: int) -> None:
     for at in source.snapshots():
-        if settings.forgotten <= at <= seq and is_ours(source, at, settings.identity):
+        if settings.forgotten <= at <= seq and is_snapshot_of(source, at, settings.identity):
             try:
                 _copy_snapshot(source.snapshot(at), earlier.snapshot(at), draft.snapshot(at))
             except FileNotFoundError:
@@ -124,7 +120,7 @@ def _copy_snapshot(source: Path, earlier: Path, draft: Path) -> None:
     same = _manifest(earlier) == (source / MANIFEST).read_bytes()
     for file in source.iterdir():
         if same and (earlier / file.name).exists():
-            with suppress(OSError):  # where links cannot be made, it is copied
+            with suppress(OSError):  # the file system has no links: copy
                 os.link(earlier / file.name, draft / file.name)
                 continue
         shutil.copyfile(file, draft / file.name)
@@ -139,8 +135,8 @@ def _manifest(snapshot: Path) -> bytes | None:
         return None
 
 
-def put_in_place(draft: Layout, target: Layout, keep: Path | None = None) -> None:
-    """Rename a folder to where another may be, which is removed, or renamed to `keep`."""
+def replace_folder(draft: Layout, target: Layout, keep: Path | None = None) -> None:
+    """Rename `draft` to `target`. A folder that is there already is renamed to `keep`, or removed."""
     sync_folder(draft.folder)
     old = keep or Path(f"{draft.folder}.old")
     with uninterrupted():

@@ -1,11 +1,11 @@
-"""Connections to documents.sqlite, and SQLite's errors in our words.
+"""Connections to documents.sqlite, and SQLite's errors translated into `GossamerError`.
 
-A writer has one connection to write with. Reading takes a connection of its own from a pool, in any thread; where an
-index was opened for reading alone, it sees a single state of the database for as long as it is borrowed. An index in
+A writer has one connection to write with. Every read borrows a connection from a pool, in any thread; where the index
+was opened for reading alone, the borrowed connection sees one state of the database until it is given back. An index in
 memory has a single connection for everything.
 
 A connection must not be used, nor even closed, in a child process that was forked from the one that opened it (SQLite's
-"How to corrupt", section 2.6), so a child raises `ForkedError` and leaves what it inherited alone.
+"How to corrupt", section 2.6). A child raises `ForkedError` and never closes the connections it inherited.
 """
 
 from __future__ import annotations
@@ -23,56 +23,55 @@ from gossamer.errors import (
     ClosedError,
     CorruptError,
     DiskError,
-    ForkedError,
     GossamerError,
     LockedError,
     OutOfMemoryError,
     enough_memory,
 )
 from gossamer.runtime import deadline
+from gossamer.runtime.process import OpenedIn
 
 _WAIT: Final = 30.0
-"""Seconds to wait for another process that is just finishing the log."""
+"""Seconds to wait for another process that is recovering or closing the database."""
 
 _STEPS: Final = 10_000
-"""Of SQLite's machine between two looks at the deadline: about a millisecond, and each look takes the GIL."""
+"""Instructions of SQLite between two checks of the deadline: about a millisecond. Each check takes the GIL."""
 
-
-opening: Final = RLock()
-"""Held while files of a database are looked at from outside, and while one is opened."""
+opening_lock: Final = RLock()
+"""Held while a database is opened, and while its files are read without SQLite."""
 
 
 class _Connection(sqlite3.Connection):
-    """SQLite's, which can be referred to weakly: one that is lost on Ctrl-C is closed by the garbage collector."""
+    """A connection that can be held in a `WeakSet`, so that one lost on Ctrl-C is closed by the garbage collector."""
 
 
 class Database:
     """The connections of one index."""
 
     def __init__(self, file: Path | None, *, writable: bool, create: bool = False) -> None:
-        """Open `file`, or a database in memory where there is none."""
+        """Open `file`; None opens a database in memory."""
         self._file = file
         self.inode: tuple[int, int] | None = None
-        self._process = os.getpid()
+        self._process = OpenedIn()
         self._writable = writable
         self._reads = "ro"
         self._idle: list[sqlite3.Connection] = []
         self._all: WeakSet[sqlite3.Connection] = WeakSet()
         self._pool = Lock()
-        self._alone = RLock()
+        self._exclusive = RLock()
         self._closed = False
-        with opening:
-            _open.add(self)
+        with opening_lock:
+            _databases.add(self)
         try:
             with translated(self.where):
-                self._begin(create)
+                self._connect_first(create)
         except BaseException:
             self._closed = True
             for db in set(self._all):
                 db.close()
             raise
 
-    def _begin(self, create: bool) -> None:
+    def _connect_first(self, create: bool) -> None:
         if self._file is None or self._writable:
             self._main = self._connect("rwc" if create else "rw")
         if self._file is not None and self._file.exists():
@@ -81,28 +80,28 @@ class Database:
             self._main.execute("PRAGMA journal_mode = WAL")
             self._main.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
             self._main.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone does not reach the disk
-            self._main.execute("PRAGMA wal_autocheckpoint = 0")  # see `pages`
+            self._main.execute("PRAGMA wal_autocheckpoint = 0")  # `Store` decides when, see `pages`
         elif self._file is not None:
             self._idle.append(self._first_reader())
 
     @property
     def where(self) -> str:
-        """What messages call it."""
+        """The name of the database in messages."""
         return str(self._file or "the index in memory")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection to read with, of one's own while it lasts."""
+        """A connection to read with, which nobody else uses until the block ends."""
         with translated(self.where):
             if self._file is None:
-                with deadline.holding(self._alone):
+                with deadline.holding(self._exclusive):
                     self._check_open()
-                    with _ending_in_time(self._main):
+                    with _within_deadline(self._main):
                         yield self._main
                 return
             db = self._borrow()
             try:
-                with _ending_in_time(db):
+                with _within_deadline(db):
                     if not self._writable:  # another process may commit meanwhile
                         db.execute("BEGIN")
                     yield db
@@ -112,8 +111,8 @@ class Database:
                 self._idle.append(db)
 
     def is_of_this_process(self) -> bool:
-        """False in a child that was forked from the process that opened it."""
-        return self._process == os.getpid()
+        """Whether this process opened it; False in a child that was forked since."""
+        return self._process.is_current()
 
     def is_current(self) -> bool:
         """Whether the file is still the one that was opened."""
@@ -123,29 +122,29 @@ class Database:
             return False
 
     def begin(self) -> sqlite3.Connection:
-        """Start a change; `commit` or `rollback` ends it. One thread at a time, which the index sees to."""
+        """Start a transaction; `commit` or `rollback` ends it. The caller makes sure that only one thread writes."""
         with translated(self.where):
             self._check_open()
-            self.rollback()  # of a change that was interrupted before it could be undone
+            self.rollback()  # a transaction that was interrupted before it could be rolled back
             self._main.execute("BEGIN IMMEDIATE")
             return self._main
 
     def commit(self) -> None:
-        """Make the change durable."""
+        """Commit the transaction: it is durable on return."""
         with translated(self.where):
             self._main.execute("COMMIT")
 
     def rollback(self) -> None:
-        """Undo the change, if SQLite has not done so itself."""
+        """Roll the transaction back, if there is one and SQLite has not done so itself."""
         with suppress(sqlite3.Error):
             if self._main.in_transaction:
                 self._main.execute("ROLLBACK")
 
     def checkpoint(self, mode: Literal["PASSIVE", "RESTART", "TRUNCATE"] = "PASSIVE", *, wait: float = 0.0) -> bool:
-        """Copy what the log holds into the file, as far as no reader needs it to stay; whether that was all.
+        """Copy the write-ahead log into the database, as far as readers allow; returns whether all was copied.
 
-        RESTART waits up to so many seconds for readers to end what they have begun, so that the log begins anew with
-        the next change; TRUNCATE also makes the log empty.
+        RESTART waits up to `wait` seconds for readers to finish, so that the next transaction overwrites the log from
+        its start. TRUNCATE also empties it.
         """
         with translated(self.where):
             self._check_open()
@@ -157,7 +156,7 @@ class Database:
             return not busy and frames == copied
 
     def copy_to(self, file: Path | None) -> sqlite3.Connection:
-        """A copy of one state of the database: in a new file, or in a temporary one that ends with its connection."""
+        """A copy of one state of the database, in a new file; None makes a temporary one that its connection owns."""
         with translated(self.where), self.reading() as db:
             copy = sqlite3.connect("" if file is None else str(file), isolation_level=None)
             try:
@@ -168,13 +167,13 @@ class Database:
             return copy
 
     def close(self) -> None:
-        """Close every connection; the last one on a file puts its log away."""
-        if self._process != os.getpid():
+        """Close every connection. Closing the last one to a file checkpoints and deletes the write-ahead log."""
+        if not self._process.is_current():
             return
-        with self._alone, self._pool:
+        with self._exclusive, self._pool:
             self._closed = True
             main = [self._main] if self._file is None or self._writable else []
-            for db in [*(set(self._all) - set(main)), *main]:  # the writing one last: only it may tidy up
+            for db in [*(set(self._all) - set(main)), *main]:  # the writing one last: only it may checkpoint
                 with suppress(sqlite3.Error):
                     db.close()
             self._idle.clear()
@@ -185,8 +184,7 @@ class Database:
             return self._idle.pop() if self._idle else self._connect(self._reads)
 
     def _check_open(self) -> None:
-        if self._process != os.getpid():
-            raise forked(self._process)
+        self._process.check()
         if self._closed:
             raise ClosedError("this index was closed: open it again with Index.open")
 
@@ -199,11 +197,11 @@ class Database:
         return db
 
     def _first_reader(self) -> sqlite3.Connection:
-        """A connection that was tried: where no files can be made beside the database, it must do without them."""
+        """A reading connection that was tried. In a folder that cannot be written it opens the file as immutable."""
         assert self._file is not None
         db = self._connect(self._reads)
         try:
-            _look(db)
+            _probe(db)
             return db
         except sqlite3.OperationalError as error:
             db.close()
@@ -213,30 +211,22 @@ class Database:
                     f"{self._file.parent} cannot be read here ({error}): it was not closed, and what was committed "
                     "last can only be read where files may be written: open it once for writing, or copy the folder"
                 ) from error
-            # Nobody can be writing where files cannot be made, and no log is waiting: the file alone is the truth.
+            # Nobody can be writing where files cannot be made, and there is no write-ahead log: the file is complete.
             self._reads = "ro&immutable=1"
             db = self._connect(self._reads)
-            _look(db)
+            _probe(db)
             return db
 
 
-def forked(opened_in: int) -> ForkedError:
-    """The error of a handle that is used in a child process."""
-    return ForkedError(
-        f"this index was opened in process {opened_in} and is used in its child {os.getpid()}: "
-        "after a fork, open it again in the child with Index.open"
-    )
-
-
 def is_open_here(file: Path) -> bool:
-    """Whether this process has a connection to a database: then it must not be opened otherwise, see `pages`.
+    """Whether this process has a connection to a database. Then it must not open the file itself, see `pages`.
 
-    To rely on the answer, hold `opening` until the file is no longer needed.
+    The answer holds for as long as the caller holds `opening_lock`.
     """
     if not file.exists():
         return False
-    with opening:
-        mine = [database for database in _open if not database._closed and database._process == os.getpid()]
+    with opening_lock:
+        mine = [database for database in _databases if not database._closed and database.is_of_this_process()]
     return _inode(file) in (database.inode for database in mine)
 
 
@@ -245,16 +235,16 @@ def _inode(file: Path) -> tuple[int, int]:
     return about.st_dev, about.st_ino
 
 
-_open: WeakSet[Database] = WeakSet()
-"""The databases of this process."""
+_databases: WeakSet[Database] = WeakSet()
+"""The databases that this process has open, and those it inherited in a fork."""
 
 
 def _abandon_in_child() -> None:
-    """Keep inherited connections from ever being closed, also when the interpreter ends: closing would do harm."""
+    """Add a reference to inherited connections, so that nothing closes them, not even the end of the interpreter."""
     import ctypes
 
-    opening._at_fork_reinit()  # type: ignore[attr-defined]  # another thread may have held it at the fork
-    for database in list(_open):
+    opening_lock._at_fork_reinit()  # type: ignore[attr-defined]  # another thread may have held it at the fork
+    for database in list(_databases):
         for db in list(database._all):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))
 
@@ -263,13 +253,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_in_child)
 
 
-def _look(db: sqlite3.Connection) -> None:
+def _probe(db: sqlite3.Connection) -> None:
     db.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
 @contextmanager
-def _ending_in_time(db: sqlite3.Connection) -> Iterator[None]:
-    """Have SQLite give up when the deadline of this thread passes."""
+def _within_deadline(db: sqlite3.Connection) -> Iterator[None]:
+    """Make SQLite stop when the deadline of this thread passes."""
     if deadline.left() is None:
         yield
         return
@@ -284,15 +274,15 @@ def _ending_in_time(db: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """SQLite's errors as ours, each with its cure."""
+    """Raise SQLite's errors as `GossamerError`, each with its cure."""
     try:
         with enough_memory(f"to work with {where}"):
             yield
     except sqlite3.Error as error:
-        raise _as_ours(error, where) from error
+        raise _translation(error, where) from error
 
 
-def _as_ours(error: sqlite3.Error, where: str) -> GossamerError:
+def _translation(error: sqlite3.Error, where: str) -> GossamerError:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
         return LockedError(f"{where} is held by another process ({error}): try again when it is done")

@@ -1,26 +1,27 @@
-"""The files of a .gsm folder, declared in one place."""
+"""The paths of the files in a .gsm folder."""
 
 from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gossamer.errors import DiskError
+from gossamer.errors import DiskError, GossamerError
 
 _SNAPSHOT = re.compile(r"snapshot-(\d+)")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything lies.
+    """The folder of one index.
 
-    documents.sqlite     the truth (with -wal and -shm beside it while it is open)
-    documents.sums       checksums of its pages, and the newest operation that was acknowledged
-    snapshot-<seq>/      the tree and the whitener after operation <seq>
-    writer.lock          who writes
+    documents.sqlite     the database (with -wal and -shm beside it while it is open)
+    documents.sums       checksums of its pages, and the number of the newest acknowledged operation
+    snapshot-<seq>/      tree and whitener after operation <seq>
+    writer.lock          held by the process that writes
     """
 
     folder: Path
@@ -32,7 +33,7 @@ class Layout:
 
     @property
     def wal(self) -> Path:
-        """Where SQLite keeps what was committed last."""
+        """SQLite's write-ahead log: transactions that are committed and not yet copied into the database."""
         return self.folder / "documents.sqlite-wal"
 
     @property
@@ -40,8 +41,8 @@ class Layout:
         """The writer's lock."""
         return self.folder / "writer.lock"
 
-    def has_log(self) -> bool:
-        """Whether SQLite has left a log: a writer is at work, or did not end well."""
+    def has_wal(self) -> bool:
+        """Whether the write-ahead log holds anything: a writer is at work, or ended without closing the index."""
         try:
             return self.wal.stat().st_size > 0
         except OSError:
@@ -52,36 +53,45 @@ class Layout:
         return self.folder / f"snapshot-{seq}"
 
     def draft(self, seq: int) -> Path:
-        """Where that snapshot is written before it is renamed in."""
+        """Where that snapshot is written before it is renamed."""
         return self.folder / f".snapshot-{seq}.{os.getpid()}"
 
     def snapshots(self) -> list[int]:
-        """The snapshots there are, newest first."""
+        """The operations of all snapshots, newest first."""
         found = map(_SNAPSHOT.fullmatch, self._names())
         return sorted((int(match[1]) for match in found if match), reverse=True)
 
     def drafts(self) -> list[Path]:
-        """What a crash left of snapshots that were being written."""
+        """Unfinished snapshots that a crash left."""
         return sorted(self.folder / name for name in self._names() if name.startswith(".snapshot-"))
 
     def _names(self) -> list[str]:
-        try:
+        with disk_errors(f"{self.folder} could not be read"):
             return os.listdir(self.folder)
-        except OSError as error:
-            raise DiskError(f"{self.folder} could not be read: {error.strerror or error}") from error
 
     def bytes(self) -> int:
-        """What all of it takes."""
+        """The size of all files together."""
         total = 0
         for folder, _, names in os.walk(self.folder):
             for name in names:
-                with suppress(OSError):  # a file that is gone takes nothing
+                with suppress(OSError):  # the file was removed meanwhile
                     total += os.stat(os.path.join(folder, name)).st_size
         return total
 
 
+@contextmanager
+def disk_errors(what: str) -> Iterator[None]:
+    """Raise an `OSError` of the block as a `DiskError` that says what failed, and why."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, GossamerError):
+            raise
+        raise DiskError(f"{what}: {error.strerror or error}") from error
+
+
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Make the names of the files in a folder durable."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

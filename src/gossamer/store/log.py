@@ -1,13 +1,11 @@
-"""The log: one change is one transaction, and the tree is a function of the changes in their order.
+"""The log of operations: a change is written as one transaction, and read again as a `Step` when the log is replayed.
 
-Live and in replay a change reaches the tree through the same `stage`, with the same rows in the same batches, so both
-give the same tree. Staging does everything that can fail; what is left to do after the commit cannot.
+The log gives the tree: the steps, applied in their order, always yield the same tree (see `gossamer.index.replay`).
 """
 
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
@@ -15,153 +13,114 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import Floats
+from gossamer.array_types import DocumentNumber, Floats
 from gossamer.errors import CorruptError
 from gossamer.files.bundle import Bundle
 from gossamer.store import rows
-from gossamer.store.encoder_state import write_learnt
 from gossamer.store.rows import CURE, DocumentRow, PassageRow
 from gossamer.store.schema import Settings, write_settings
-from gossamer.vector_index.vector_index import Staged, VectorIndex
 
 Kind: TypeAlias = Literal["add", "delete", "refit"]
-"""add: passages go and come. delete: they go. refit: a new tree is grown over all there are then."""
+"""add: passages are removed and added. delete: they are removed. refit: a new tree is built over all that are left."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """All that one call writes."""
+    """Everything that one operation writes.
+
+    removed         documents to remove with their passages, replaced documents included
+    documents       documents to add
+    updated         documents that keep their text and get new metadata
+    passages        passages to add, with their vectors
+    reencoded       all passages there were are removed, because all texts were encoded again
+    settings        new settings of the index; None leaves them as they are
+    encoder_state   what the encoder learnt from the corpus, where it learnt again
+    """
 
     kind: Kind
-    removed: Sequence[int] = ()
-    """Documents that go, replaced ones included, with their passages."""
+    removed: Sequence[DocumentNumber] = ()
     documents: Sequence[DocumentRow] = ()
-    relabelled: Sequence[DocumentRow] = ()
-    """Documents with new metadata and the text they had."""
+    updated: Sequence[DocumentRow] = ()
     passages: Sequence[PassageRow] = ()
     vectors: Floats = field(default_factory=lambda: np.empty((0, 0), np.float32))
-    anew: bool = False
-    """Every passage there was goes: all were encoded again."""
+    reencoded: bool = False
     settings: Settings | None = None
-    learnt: Bundle | None = None
-    """What the encoder learnt, where it learnt anew."""
+    encoder_state: Bundle | None = None
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a change means for the tree."""
+    """What an operation means for the tree: the passages it removed, and those it added with their vectors."""
 
     seq: int
     kind: Kind
-    gone: npt.NDArray[np.int64]
-    born: npt.NDArray[np.int64]
+    removed: npt.NDArray[np.int64]
+    added: npt.NDArray[np.int64]
     vectors: Floats
 
     @property
     def work(self) -> int:
-        """A measure of the time its replay takes: passages, and a little for the step itself."""
-        return len(self.gone) + len(self.born) + 10
+        """An estimate of the time that replaying it takes, in passages; 10 stand for the step itself."""
+        return len(self.removed) + len(self.added) + 10
 
 
 def record(db: sqlite3.Connection, change: Change) -> Step:
     """Write a change inside the transaction that is open on `db`."""
     seq = rows.next_number(db, "operations")
-    gone = rows.retire_passages(db, None if change.anew else change.removed, seq)
+    removed = rows.mark_removed(db, None if change.reencoded else change.removed, seq)
     rows.remove_documents(db, change.removed)
     rows.insert_documents(db, change.documents)
-    rows.update_metadata(db, change.relabelled)
+    rows.update_metadata(db, change.updated)
     rows.insert_passages(db, change.passages, change.vectors, seq)
     if change.settings is not None:
         write_settings(db, change.settings)
-    if change.learnt is not None:
-        write_learnt(db, change.learnt)
-    born = [row.passage for row in change.passages]
-    operation = (seq, change.kind, len(born), len(gone))
-    db.execute("INSERT INTO operations VALUES (?, ?, ?, ?, ?)", (*operation, _crc(*operation)))
+    if change.encoder_state is not None:
+        rows.write_encoder_state(db, change.encoder_state)
+    added = [row.passage for row in change.passages]
+    operation = (seq, change.kind, len(added), len(removed))
+    db.execute("INSERT INTO operations VALUES (?, ?, ?, ?, ?)", (*operation, rows.row_crc(*operation)))
     if change.kind == "refit":
         return read_step(db, seq, change.kind)
-    return Step(seq, change.kind, np.array(gone, np.int64), np.array(born, np.int64), change.vectors)
-
-
-@dataclass(frozen=True)
-class StagedStep:
-    """A step that is ready to be made: `apply`, which cannot fail, and then `follow`."""
-
-    vectors: VectorIndex | None
-    change: Staged | None
-
-    def apply(self) -> VectorIndex | None:
-        """The tree after the step: the same one, changed, or a new one."""
-        if self.change is not None:
-            self.change.apply()
-        return self.vectors
-
-    def follow(self) -> None:
-        """Bring what guides searches up to date; where that fails, the next search does it."""
-        if self.change is not None:
-            self.change.follow()
-
-
-def stage(step: Step, vectors: VectorIndex | None) -> StagedStep:
-    """Do all of `step` that can fail; `vectors` stays as it is, and must not be changed before the step is made."""
-    if step.kind == "refit":
-        vectors = None
-    if vectors is None:
-        if len(step.gone):
-            raise CorruptError(f"operation {step.seq} removes passages where there are none")
-        if not len(step.born):
-            return StagedStep(None, None)
-        vectors = VectorIndex(step.vectors.shape[1])
-    elif not len(step.born) and not len(step.gone):
-        return StagedStep(vectors, None)
-    return StagedStep(vectors, vectors.stage(step.vectors, step.born.tolist(), step.gone.tolist()))
-
-
-def apply(step: Step, vectors: VectorIndex | None) -> VectorIndex | None:
-    """The tree after `step`: the same one, changed, or a new one."""
-    staged = stage(step, vectors)
-    vectors = staged.apply()
-    staged.follow()
-    return vectors
+    return Step(seq, change.kind, np.array(removed, np.int64), np.array(added, np.int64), change.vectors)
 
 
 def last_seq(db: sqlite3.Connection) -> int:
-    """The newest operation; 0 before the first."""
+    """The number of the newest operation; 0 before the first."""
     return rows.next_number(db, "operations") - 1
 
 
 def last_refit(db: sqlite3.Connection) -> int:
-    """The newest operation that began a new tree; 0 where none did."""
+    """The number of the newest operation that built a new tree; 0 where none did."""
     return int(db.execute("SELECT ifnull(max(seq), 0) FROM operations WHERE kind = 'refit'").fetchone()[0])
 
 
 def steps_after(db: sqlite3.Connection, seq: int) -> Iterator[Step]:
-    """The steps after operation `seq`, in order."""
+    """The steps after operation `seq`, in order; `CorruptError` where one is missing or altered."""
     query = "SELECT seq, kind, born, gone, crc FROM operations WHERE seq > ? ORDER BY seq"
     operations = db.execute(query, (seq,)).fetchall()
     if len(operations) != last_seq(db) - seq:
         raise CorruptError(f"operations after {seq} are missing from the log: {CURE}")
-    for expected, (found, kind, born, gone, crc) in enumerate(operations, seq + 1):
-        if found != expected or _crc(found, kind, born, gone) != crc:
+    for expected, (found, kind, added, removed, crc) in enumerate(operations, seq + 1):
+        if found != expected or rows.row_crc(found, kind, added, removed) != crc:
             raise CorruptError(f"operation {expected} of the log was altered: {CURE}")
         step = read_step(db, found, kind)
-        if kind != "refit" and (len(step.born), len(step.gone)) != (born, gone):
+        if kind != "refit" and (len(step.added), len(step.removed)) != (added, removed):
             raise CorruptError(f"operation {found} of the log lacks passages: {CURE}")
         yield step
 
 
 def read_step(db: sqlite3.Connection, seq: int, kind: Kind) -> Step:
-    """A step as it was recorded."""
+    """The step of operation `seq`, read from the columns `born` and `gone` of the passages."""
     if kind == "refit":
         numbers, vectors = rows.vectors_where(db, "born <= ? AND (gone IS NULL OR gone > ?)", (seq, seq))
         return Step(seq, kind, np.empty(0, np.int64), numbers, vectors)
     numbers, vectors = rows.vectors_where(db, "born = ?", (seq,))
-    gone = [row[0] for row in db.execute("SELECT passage FROM passages WHERE gone = ? ORDER BY 1", (seq,))]
-    return Step(seq, kind, np.array(gone, np.int64), numbers, vectors)
+    removed = [row[0] for row in db.execute("SELECT passage FROM passages WHERE gone = ? ORDER BY 1", (seq,))]
+    return Step(seq, kind, np.array(removed, np.int64), numbers, vectors)
 
 
-def forget(db: sqlite3.Connection, seq: int, settings: Settings) -> Settings:
-    """Drop what only a replay from before operation `seq` would need; returns the settings that say so."""
+def drop_history(db: sqlite3.Connection, seq: int, settings: Settings) -> Settings:
+    """Delete what only a replay from before operation `seq` would need; returns the settings that say so."""
     db.execute("DELETE FROM vectors WHERE passage IN (SELECT passage FROM passages WHERE gone <= ?)", (seq,))
     dropped = db.execute("DELETE FROM passages WHERE gone <= ?", (seq,)).rowcount
     if not dropped:
@@ -170,7 +129,3 @@ def forget(db: sqlite3.Connection, seq: int, settings: Settings) -> Settings:
     settings = replace(settings, forgotten=seq)
     write_settings(db, settings)
     return settings
-
-
-def _crc(*values: object) -> int:
-    return zlib.crc32(repr(values).encode())

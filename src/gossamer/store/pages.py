@@ -1,16 +1,16 @@
-"""Checksums over the pages of documents.sqlite, which SQLite itself does not keep.
+"""Checksums of the pages of documents.sqlite, which SQLite itself does not keep.
 
     documents.sums    a header, then a CRC-32 for each page of documents.sqlite
 
-The header holds the number of the newest operation that was acknowledged. With it an index can tell that committed
-operations are missing, as when SQLite's write-ahead log was damaged or removed.
+The header contains the number of the newest acknowledged operation. It shows when committed operations are missing, as
+after SQLite's write-ahead log was damaged or removed.
 
-SQLite copies pages from its log into the file when the log is checkpointed, which only `Store` asks for, and the sums
-of these pages are written before the log can begin anew. So a page that is not in the log has the content its sum is
-of, unless it was damaged, or another program wrote to the file. `Store` then makes a thorough check, which decides.
+A checkpoint copies pages from the write-ahead log into the database. Only `Store` starts one, and it writes the sums of
+these pages before the log can be overwritten. So a page that is not in the log matches its sum, unless it was damaged
+or another program wrote to the file; `Store` then checks the content of the database.
 
-The database is read here only while this process has no connection to it: closing a file drops all locks that the
-process holds on it, those of SQLite included.
+This module opens the database only while this process has no connection to it: closing a file drops all locks that
+the process holds on it, SQLite's included.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.errors import DiskError
+from gossamer.store.layout import disk_errors
 from gossamer.store.wal import Wal
 
 _MAGIC: Final = b"gossamer sums 1\n"
 _HEADER: Final = struct.Struct("<16s32sIQ")
-"""Magic, identity of the index, page size, newest operation; a CRC-32 of these follows."""
+"""Magic, identity of the index, page size, newest acknowledged operation; a CRC-32 of these follows."""
 _HEADER_SIZE: Final = 64
 _CHUNK: Final = 256
-"""Pages read at once."""
+"""Pages read at a time."""
 
 
 class Acknowledged(NamedTuple):
-    """What the header says."""
+    """The header: identity of the index, page size of its database, newest acknowledged operation."""
 
     identity: str
     page_size: int
@@ -45,14 +45,14 @@ class Acknowledged(NamedTuple):
 
 
 class PageSums:
-    """The file of checksums beside one database."""
+    """The checksum file of one database."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
         self.file = database.with_name("documents.sums")
 
     def acknowledged(self) -> Acknowledged | None:
-        """The header; None where there is none that can be read."""
+        """The header; None where the file is missing or its header damaged."""
         try:
             with self.file.open("rb") as file:
                 raw = file.read(_HEADER_SIZE)
@@ -65,52 +65,51 @@ class PageSums:
         return Acknowledged(identity.decode("ascii", "replace"), page_size, seq) if magic == _MAGIC else None
 
     def acknowledge(self, identity: str, seq: int) -> None:
-        """Note that operation `seq` was committed. Not synced: after a power cut an older number does no harm."""
+        """Record that operation `seq` was committed. Not synced: an older number after a power cut does no harm."""
         known = self.acknowledged()
         if known is not None and known.identity == identity:
             self._write({0: _header(known._replace(seq=seq))}, sync=False)
 
     def update(self, sums: Mapping[int, int]) -> None:
-        """Write the sums of some pages anew, which SQLite copied from its log; durable on return."""
+        """Overwrite the sums of the pages that a checkpoint is about to copy; durable on return."""
         if sums and self.acknowledged() is not None:
             entries = {_HEADER_SIZE + 4 * (page - 1): struct.pack("<I", value) for page, value in sums.items()}
             self._write(entries, sync=True)
 
     def rebuild(self, identity: str, seq: int) -> None:
-        """Write the sums of all pages of a database that is closed and has no log."""
+        """Write the sums of all pages of a database that is closed and has no write-ahead log."""
         page_size = _page_size(self._database)
         content = _header(Acknowledged(identity, page_size, seq)) + _sums(self._database, page_size).tobytes()
         draft = self.file.with_name(f".{self.file.name}.{os.getpid()}")
-        try:
-            with draft.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self.file)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            raise DiskError(f"{self.file} could not be written: {error.strerror or error}") from error
+        with disk_errors(f"{self.file} could not be written"):
+            try:
+                with draft.open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(draft, self.file)
+            except OSError:
+                draft.unlink(missing_ok=True)
+                raise
 
     def damaged(self, wal: Wal) -> list[int]:
-        """The pages of a closed database that are not what their sums are of, and are not in the log either."""
+        """The pages of a closed database that differ from their sums and are not in the write-ahead log."""
         known = self.acknowledged()
         if known is None:
             return []
         if known.page_size != _page_size(self._database):
             return [1]
-        try:
+        with disk_errors(f"{self.file} could not be read"):
             stored = np.fromfile(self.file, "<u4", offset=_HEADER_SIZE)
-        except OSError as error:
-            raise DiskError(f"{self.file} could not be read: {error.strerror or error}") from error
         found = _sums(self._database, known.page_size)
         both = min(len(stored), len(found))
         different = (np.flatnonzero(stored[:both] != found[:both]) + 1).tolist()
-        without = range(both + 1, max(len(stored), len(found)) + 1)  # a page without a sum, or a sum without its page
-        locks = 2**30 // known.page_size + 1  # the page whose place SQLite's locks are in is never written
-        return [page for page in [*different, *without] if page not in wal.sums and page != locks]
+        unpaired = range(both + 1, max(len(stored), len(found)) + 1)  # a page without a sum, or a sum without a page
+        locks = 2**30 // known.page_size + 1  # SQLite takes its locks at this page, and never writes it
+        return [page for page in [*different, *unpaired] if page not in wal.sums and page != locks]
 
     def _write(self, entries: Mapping[int, bytes], *, sync: bool) -> None:
-        try:
+        with disk_errors(f"{self.file} could not be written"):
             handle = os.open(self.file, os.O_WRONLY)
             try:
                 for offset, content in entries.items():
@@ -119,17 +118,12 @@ class PageSums:
                     os.fsync(handle)
             finally:
                 os.close(handle)
-        except OSError as error:
-            raise DiskError(f"{self.file} could not be written: {error.strerror or error}") from error
 
 
 def _page_size(database: Path) -> int:
-    """From the header of the file: a power of two, where 1 stands for 65,536."""
-    try:
-        with database.open("rb") as file:
-            raw = file.read(18)
-    except OSError as error:
-        raise DiskError(f"{database} could not be read: {error.strerror or error}") from error
+    """The page size in the header of a database: a power of two, where 1 stands for 65,536."""
+    with disk_errors(f"{database} could not be read"), database.open("rb") as file:
+        raw = file.read(18)
     size = int.from_bytes(raw[16:18], "big") if len(raw) == 18 else 0
     return 65536 if size == 1 else size
 
@@ -137,13 +131,10 @@ def _page_size(database: Path) -> int:
 def _sums(database: Path, page_size: int) -> npt.NDArray[np.uint32]:
     """The CRC-32 of every page of a file."""
     found: list[int] = []
-    try:
-        with database.open("rb", buffering=0) as file:
-            while chunk := file.read(_CHUNK * max(page_size, 512)):
-                view = memoryview(chunk)
-                found += [zlib.crc32(view[at : at + page_size]) for at in range(0, len(chunk), page_size)]
-    except OSError as error:
-        raise DiskError(f"{database} could not be read: {error.strerror or error}") from error
+    with disk_errors(f"{database} could not be read"), database.open("rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK * max(page_size, 512)):
+            view = memoryview(chunk)
+            found += [zlib.crc32(view[at : at + page_size]) for at in range(0, len(chunk), page_size)]
     return np.array(found, "<u4")
 
 

@@ -1,4 +1,7 @@
-"""Documents and passages as rows: read with their checksums compared, written with them."""
+"""The rows of documents.sqlite: documents, passages, vectors, encoder state.
+
+Each is written with a checksum that is compared on reading: SQLite keeps none, and would not notice a flipped bit.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +16,43 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import Floats
+from gossamer.array_types import DocumentNumber, Floats, PassageNumber
 from gossamer.errors import CorruptError
+from gossamer.files import tensors
+from gossamer.files.bundle import Bundle
 
+_Number = TypeVar("_Number", DocumentNumber, PassageNumber)
 _Row = TypeVar("_Row")
 
 CURE = "restore it from a copy, or run gossamer repair"
 """What to do where documents.sqlite is damaged."""
 
 _LISTED = "(SELECT value FROM json_each(?))"
-"""A list of any length as one parameter."""
+"""A list of any length as one SQL parameter."""
+
+_DOCUMENTS = "SELECT document, id, text, metadata, crc FROM documents"
+_PASSAGES = "SELECT passage, document, start, stop, born, crc FROM passages WHERE gone IS NULL"
+
+_MOST_LEVELS = 200
+"""Levels of nested JSON that are kept where metadata is nested too deeply for Python's parser."""
 
 
 @dataclass(frozen=True)
 class DocumentRow:
     """One document; `metadata` is JSON text."""
 
-    document: int
+    document: DocumentNumber
     id: str
     text: str
     metadata: str
 
     @property
     def crc(self) -> int:
-        """Over all that people see of it."""
-        return _crc(self.document, self.id, self.text, self.metadata)
+        """The checksum over all columns."""
+        return row_crc(self.document, self.id, self.text, self.metadata)
 
     def read_metadata(self) -> dict[str, Any]:
-        """The metadata as a dict; where they are nested too deeply for Python, the upper levels."""
+        """The metadata as a dict; the upper levels of it where it is nested too deeply for Python's parser."""
         try:
             found: dict[str, Any] = json.loads(self.metadata)
         except RecursionError:  # added with more room on the stack, or by another Python
@@ -52,33 +64,33 @@ class DocumentRow:
 class PassageRow:
     """The part `text[start:stop]` of a document."""
 
-    passage: int
-    document: int
+    passage: PassageNumber
+    document: DocumentNumber
     start: int
     stop: int
 
-    def crc(self, born: int) -> int:
-        """Over the place and the operation that brought it."""
-        return _crc(self.passage, self.document, self.start, self.stop, born)
+    def crc(self, added_by: int) -> int:
+        """The checksum over all columns and the operation that added the passage."""
+        return row_crc(self.passage, self.document, self.start, self.stop, added_by)
 
 
 # -- documents -------------------------------------------------------------------------------------
 
 
 def count_documents(db: sqlite3.Connection) -> int:
-    """How many there are."""
+    """The number of documents."""
     return int(db.execute("SELECT count(*) FROM documents").fetchone()[0])
 
 
-def documents_by_number(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, DocumentRow]:
-    """The documents of these numbers, all of which must be there."""
+def documents_by_number(db: sqlite3.Connection, numbers: Iterable[DocumentNumber]) -> dict[DocumentNumber, DocumentRow]:
+    """The documents with these numbers; `CorruptError` where one is missing."""
     wanted = list(numbers)
     rows = db.execute(f"{_DOCUMENTS} WHERE document IN {_LISTED}", (_listed(wanted),))
-    return _all_of(wanted, {row.document: row for row in map(checked_document, rows)}, "document")
+    return _complete(wanted, {row.document: row for row in map(checked_document, rows)}, "document")
 
 
 def documents_by_id(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, DocumentRow]:
-    """The documents of these ids that are there."""
+    """Those of the documents with these ids that exist."""
     rows = db.execute(f"{_DOCUMENTS} WHERE id IN {_LISTED}", (_listed(ids),))
     return {row.id: row for row in map(checked_document, rows)}
 
@@ -88,13 +100,13 @@ def all_documents(db: sqlite3.Connection) -> Iterator[DocumentRow]:
     return map(checked_document, db.execute(f"{_DOCUMENTS} ORDER BY document"))
 
 
-def numbers_where(db: sqlite3.Connection, condition: str, parameters: Sequence[Any]) -> list[int]:
-    """The documents that satisfy an SQL condition over `metadata`, in order of arrival."""
+def numbers_where(db: sqlite3.Connection, condition: str, parameters: Sequence[Any]) -> list[DocumentNumber]:
+    """The documents whose metadata satisfies an SQL condition, in order of arrival."""
     return [row[0] for row in db.execute(f"SELECT document FROM documents WHERE {condition} ORDER BY 1", parameters)]
 
 
 def insert_documents(db: sqlite3.Connection, rows: Sequence[DocumentRow]) -> None:
-    """Add documents and their words."""
+    """Add documents, and their words to the full-text table."""
     db.executemany(
         "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
         ((row.document, row.id, row.text, row.metadata, row.crc) for row in rows),
@@ -103,15 +115,15 @@ def insert_documents(db: sqlite3.Connection, rows: Sequence[DocumentRow]) -> Non
 
 
 def update_metadata(db: sqlite3.Connection, rows: Sequence[DocumentRow]) -> None:
-    """Give documents new metadata; their texts stay."""
+    """Replace the metadata of documents; their texts stay."""
     db.executemany(
         "UPDATE documents SET metadata = ?, crc = ? WHERE document = ?",
         ((row.metadata, row.crc, row.document) for row in rows),
     )
 
 
-def remove_documents(db: sqlite3.Connection, numbers: Sequence[int]) -> None:
-    """Take documents and their words out. FTS5 has to be told the words that go."""
+def remove_documents(db: sqlite3.Connection, numbers: Sequence[DocumentNumber]) -> None:
+    """Remove documents, and their words from the full-text table: FTS5 has to be given the text that is removed."""
     listed = _listed(numbers)
     db.execute(
         "INSERT INTO words (words, rowid, text) "
@@ -124,44 +136,46 @@ def remove_documents(db: sqlite3.Connection, numbers: Sequence[int]) -> None:
 # -- passages and their vectors --------------------------------------------------------------------
 
 
-def passages_by_number(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PassageRow]:
-    """The passages of these numbers, all of which must be there."""
+def passages_by_number(db: sqlite3.Connection, numbers: Iterable[PassageNumber]) -> dict[PassageNumber, PassageRow]:
+    """The passages with these numbers; `CorruptError` where one is missing."""
     wanted = list(numbers)
     rows = db.execute(f"{_PASSAGES} AND passage IN {_LISTED}", (_listed(wanted),))
-    return _all_of(wanted, {row.passage: row for row in map(checked_passage, rows)}, "passage")
+    return _complete(wanted, {row.passage: row for row in map(checked_passage, rows)}, "passage")
 
 
-def owners(db: sqlite3.Connection) -> dict[int, int]:
-    """The document of every passage. These lean lookups skip checksums: they are compared when a hit is shown."""
+def owners(db: sqlite3.Connection) -> dict[PassageNumber, DocumentNumber]:
+    """The document of every passage. These lookups compare no checksums; that is done when a hit is shown."""
     return dict(db.execute("SELECT passage, document FROM passages WHERE gone IS NULL ORDER BY passage"))
 
 
-def owners_of(db: sqlite3.Connection, passages: Iterable[int]) -> dict[int, int]:
-    """The documents of some passages, all of which must be there."""
+def owners_of(db: sqlite3.Connection, passages: Iterable[PassageNumber]) -> dict[PassageNumber, DocumentNumber]:
+    """The documents of some passages; `CorruptError` where a passage is missing."""
     wanted = list(passages)
     query = f"SELECT passage, document FROM passages WHERE gone IS NULL AND passage IN {_LISTED}"
-    return _all_of(wanted, dict(db.execute(query, (_listed(wanted),))), "passage")
+    return _complete(wanted, dict(db.execute(query, (_listed(wanted),))), "passage")
 
 
-def owned_by(db: sqlite3.Connection, documents: Iterable[int]) -> dict[int, int]:
+def owned_by(db: sqlite3.Connection, documents: Iterable[DocumentNumber]) -> dict[PassageNumber, DocumentNumber]:
     """The passages of some documents, each with its document."""
     query = f"SELECT passage, document FROM passages WHERE gone IS NULL AND document IN {_LISTED}"
     return dict(db.execute(query, (_listed(documents),)))
 
 
-def ids_of_passages(db: sqlite3.Connection) -> Iterator[tuple[int, str]]:
+def ids_of_passages(db: sqlite3.Connection) -> Iterator[tuple[PassageNumber, str]]:
     """Every passage with the id of its document, in order."""
     query = "SELECT passage, id FROM passages JOIN documents USING (document) WHERE gone IS NULL ORDER BY passage"
     return iter(db.execute(query))
 
 
-def passage_texts(db: sqlite3.Connection, passages: Iterable[int], most: int) -> dict[int, tuple[str, str]]:
-    """For each passage the id of its document and its first `most` characters; lean, as the lookups above."""
+def passage_texts(
+    db: sqlite3.Connection, passages: Iterable[PassageNumber], most: int
+) -> dict[PassageNumber, tuple[str, str]]:
+    """For each passage the id of its document and its first `most` characters; checksums are not compared."""
     query = (
         "SELECT passage, id, substr(text, start + 1, min(stop - start, ?)), document, start, stop "
         f"FROM passages JOIN documents USING (document) WHERE gone IS NULL AND passage IN {_LISTED}"
     )
-    found: dict[int, tuple[str, str]] = {}
+    found: dict[PassageNumber, tuple[str, str]] = {}
     for passage, id, text, document, start, stop in db.execute(query, (most, _listed(passages))):
         if len(text) < min(stop - start, most):  # SQLite's substr ends at a NUL
             (whole,) = db.execute("SELECT text FROM documents WHERE document = ?", (document,)).fetchone()
@@ -175,35 +189,35 @@ def all_passages(db: sqlite3.Connection) -> list[PassageRow]:
     return [checked_passage(row) for row in db.execute(f"{_PASSAGES} ORDER BY passage")]
 
 
-def insert_passages(db: sqlite3.Connection, rows: Sequence[PassageRow], vectors: Floats, born: int) -> None:
-    """Add passages with their vectors, brought by operation `born`."""
+def insert_passages(db: sqlite3.Connection, rows: Sequence[PassageRow], vectors: Floats, seq: int) -> None:
+    """Add passages with their vectors, as a part of operation `seq`."""
     db.executemany(
         "INSERT INTO passages VALUES (?, ?, ?, ?, ?, NULL, ?)",
-        ((row.passage, row.document, row.start, row.stop, born, row.crc(born)) for row in rows),
+        ((row.passage, row.document, row.start, row.stop, seq, row.crc(seq)) for row in rows),
     )
     blobs = ((row.passage, vector.tobytes()) for row, vector in zip(rows, vectors, strict=True))
     db.executemany("INSERT INTO vectors VALUES (?, ?, ?)", ((at, blob, vector_crc(at, blob)) for at, blob in blobs))
 
 
-def retire_passages(db: sqlite3.Connection, documents: Sequence[int] | None, gone: int) -> list[int]:
-    """Mark the passages of some documents, or of all, as taken by operation `gone`; returns them in order."""
+def mark_removed(db: sqlite3.Connection, documents: Sequence[DocumentNumber] | None, seq: int) -> list[PassageNumber]:
+    """Mark the passages of some documents, or of all, as removed by operation `seq`; returns them in order."""
     which = "gone IS NULL" if documents is None else f"gone IS NULL AND document IN {_LISTED}"
     parameters = () if documents is None else (_listed(documents),)
     numbers = [row[0] for row in db.execute(f"SELECT passage FROM passages WHERE {which} ORDER BY 1", parameters)]
-    db.execute(f"UPDATE passages SET gone = ? WHERE passage IN {_LISTED}", (gone, _listed(numbers)))
+    db.execute(f"UPDATE passages SET gone = ? WHERE passage IN {_LISTED}", (seq, _listed(numbers)))
     return numbers
 
 
 def vectors_where(
     db: sqlite3.Connection, condition: str, parameters: Sequence[Any]
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """The vectors of the passages that satisfy a condition, in order, with the passages' numbers."""
+    """The numbers and vectors of the passages that satisfy an SQL condition, in order."""
     rows = db.execute(
         "SELECT passage, document, start, stop, born, p.crc, vector, v.crc "
         f"FROM passages AS p LEFT JOIN vectors AS v USING (passage) WHERE {condition} ORDER BY passage",
         parameters,
     )
-    numbers: list[int] = []
+    numbers: list[PassageNumber] = []
     blobs: list[bytes] = []
     for *place, blob, crc in rows:
         number = checked_passage(place).passage
@@ -217,56 +231,93 @@ def vectors_where(
     return np.array(numbers, np.int64), matrix
 
 
-def vectors_of(db: sqlite3.Connection, passages: Iterable[int]) -> tuple[npt.NDArray[np.int64], Floats]:
-    """The vectors of some passages, in ascending order, with the passages' numbers."""
+def vectors_of(db: sqlite3.Connection, passages: Iterable[PassageNumber]) -> tuple[npt.NDArray[np.int64], Floats]:
+    """The numbers and vectors of some passages, in ascending order."""
     return vectors_where(db, f"gone IS NULL AND passage IN {_LISTED}", (_listed(passages),))
 
 
 def next_number(db: sqlite3.Connection, table: str) -> int:
-    """The number the next row of `table` gets; one that was used is not given out again."""
+    """The number that the next row of `table` gets; numbers of removed rows are not reused."""
     row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
     if row is not None and not isinstance(row[0], int):
         raise CorruptError(f"the numbering of {table} was altered: {CURE}")
     return row[0] + 1 if row else 1
 
 
-_DOCUMENTS = "SELECT document, id, text, metadata, crc FROM documents"
-_PASSAGES = "SELECT passage, document, start, stop, born, crc FROM passages WHERE gone IS NULL"
+# -- encoder state ---------------------------------------------------------------------------------
+
+
+def write_encoder_state(db: sqlite3.Connection, state: Bundle) -> None:
+    """Store what an encoder learnt from the corpus, in the same transaction as the vectors it made."""
+    params, arrays = json.dumps(state.params), b"".join(tensors.pieces(state.arrays))
+    db.execute("INSERT OR REPLACE INTO encoder VALUES (1, ?, ?, ?)", (params, arrays, _state_crc(params, arrays)))
+
+
+def read_encoder_state(db: sqlite3.Connection) -> Bundle | None:
+    """What the encoder learnt from the corpus; None where it does not learn or has not yet."""
+    row = db.execute("SELECT params, arrays, crc FROM encoder").fetchone()
+    if row is None:
+        return None
+    params, arrays, crc = row
+    altered = CorruptError("what the encoder learnt was altered on disk: restore documents.sqlite from a copy")
+    if not isinstance(params, str) or not isinstance(arrays, bytes) or _state_crc(params, arrays) != crc:
+        raise altered
+    try:
+        return Bundle(json.loads(params), tensors.read(bytearray(arrays)))
+    except (ValueError, RecursionError) as error:
+        raise altered from error
+
+
+# -- checksums -------------------------------------------------------------------------------------
 
 
 def checked_document(row: Sequence[Any]) -> DocumentRow:
-    """A row of `documents` with its checksum compared."""
+    """A row of `documents`; `CorruptError` where its checksum differs."""
     *values, crc = row
-    if _crc(*values) != crc:
+    if row_crc(*values) != crc:
         raise CorruptError(f"document {values[1]!r} was altered on disk: {CURE}")
     return DocumentRow(*values)
 
 
 def checked_passage(row: Sequence[Any]) -> PassageRow:
-    """A row of `passages` with its checksum compared."""
+    """A row of `passages`; `CorruptError` where its checksum differs."""
     *values, crc = row
-    if _crc(*values) != crc:
+    if row_crc(*values) != crc:
         raise CorruptError(f"passage {values[0]!r} was altered on disk: {CURE}")
     return PassageRow(*values[:4])
 
 
-def _all_of(wanted: Sequence[int], found: dict[int, _Row], what: str) -> dict[int, _Row]:
-    """`found`, unless some of what is in the tree is not in the database."""
+def vector_crc(passage: int, blob: bytes) -> int:
+    """The checksum over a vector and the number of its passage."""
+    return zlib.crc32(blob, passage & 0xFFFFFFFF)
+
+
+def row_crc(*values: object) -> int:
+    """The checksum over the columns of a row."""
+    return zlib.crc32(repr(values).encode())
+
+
+def _state_crc(params: str, arrays: bytes) -> int:
+    return zlib.crc32(arrays, zlib.crc32(params.encode()))
+
+
+def _complete(wanted: Sequence[_Number], found: dict[_Number, _Row], what: str) -> dict[_Number, _Row]:
+    """`found`, or `CorruptError` where a number that the tree knows is not in the database."""
     if len(found) < len(wanted) and (missing := set(wanted) - set(found)):
         raise CorruptError(f"{what} {min(missing)} is missing from documents.sqlite: {CURE}")
     return found
 
 
 def _upper_levels(text: str) -> str:
-    """JSON text with "…" in the place of every object and list below 200 others."""
+    """JSON text in which "…" replaces every object and list below `_MOST_LEVELS` levels."""
     kept, level = [], 0
     for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]|[^"\[\]{}]+', text, re.DOTALL):
         token = match[0]
         if token in ("[", "{"):
             level += 1
-            if level == 201:
+            if level == _MOST_LEVELS + 1:
                 kept.append('"…"')
-        if level <= 200:
+        if level <= _MOST_LEVELS:
             kept.append(token)
         if token in ("]", "}"):
             level -= 1
@@ -275,13 +326,3 @@ def _upper_levels(text: str) -> str:
 
 def _listed(values: Iterable[int] | Iterable[str]) -> str:
     return json.dumps(list(values), ensure_ascii=False)
-
-
-def _crc(*values: object) -> int:
-    """SQLite keeps no checksums of its own: a byte that flipped in a text would go unnoticed."""
-    return zlib.crc32(repr(values).encode())
-
-
-def vector_crc(passage: int, blob: bytes) -> int:
-    """The checksum of a vector, which also says whose it is."""
-    return zlib.crc32(blob, passage & 0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""What can still be read from a damaged documents.sqlite, row by row. Nothing is written to it."""
+"""Read what a damaged documents.sqlite still contains, row by row."""
 
 from __future__ import annotations
 
@@ -13,44 +13,48 @@ from typing import Any, Final
 
 import numpy as np
 
-from gossamer.array_types import Floats
+from gossamer.array_types import DocumentNumber, Floats, PassageNumber
 from gossamer.checks import as_vectors
 from gossamer.errors import GossamerError
 from gossamer.files.bundle import Bundle
 from gossamer.results import LostDocument
 from gossamer.store import rows, schema
-from gossamer.store.encoder_state import read_learnt
 from gossamer.store.rows import DocumentRow, PassageRow
 from gossamer.store.schema import Settings
 from gossamer.store.wal import all_frames
 
 _ROWS_A_PAGE: Final = 1_000
-"""More than fit, of any table."""
+"""An upper bound on the rows of any table that fit into one page."""
 
 
 @dataclass
 class Salvage:
-    """All that could be read of one index."""
+    """What could be read of one index.
+
+    settings            None where they cannot be read
+    passages            by document; each with its vector, or None where the vector is damaged
+    lost                what could not be read, with the reason
+    last_operation      the newest operation in the log
+    last_document       the highest number that a document had
+    """
 
     settings: Settings | None = None
-    learnt: Bundle | None = None
+    encoder_state: Bundle | None = None
     documents: list[DocumentRow] = field(default_factory=list)
-    passages: dict[int, list[tuple[PassageRow, Floats | None]]] = field(default_factory=dict)
-    """By document; each with its vector, where that can be used."""
+    passages: dict[DocumentNumber, list[tuple[PassageRow, Floats | None]]] = field(default_factory=dict)
     lost: list[LostDocument] = field(default_factory=list)
     last_operation: int = 0
     last_document: int = 0
-    """The highest number that a document had."""
 
 
 def salvage(file: Path) -> Salvage:
-    """Read what can be read of a database."""
+    """Read every row of a database that can be read and has the right checksum."""
     found = Salvage()
     db = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
     try:
         found.settings = _settings(db)
         with suppress(GossamerError, sqlite3.Error, ValueError):
-            found.learnt = read_learnt(db)
+            found.encoder_state = rows.read_encoder_state(db)
         _read_documents(db, found)
         _read_passages(db, found)
         with suppress(GossamerError, sqlite3.Error):
@@ -62,18 +66,18 @@ def salvage(file: Path) -> Salvage:
     return found
 
 
-def mend_header(file: Path, page_size: int | None) -> None:
-    """Write anew what every database of ours begins with, in a copy of one."""
+def restore_header(file: Path, page_size: int | None) -> None:
+    """Overwrite the first bytes of a copied database with those that every index has."""
     with file.open("r+b") as handle:
         handle.write(b"SQLite format 3\0")
         if page_size is not None:
             handle.write((1 if page_size == 65536 else page_size).to_bytes(2, "big"))
 
 
-def put_frames(file: Path, wal: Path) -> None:
-    """Write all that a damaged log holds into a copy of its database, and remove the log.
+def apply_frames(file: Path, wal: Path) -> None:
+    """Write every page of a damaged write-ahead log into a copy of its database, and remove the log.
 
-    Where a page is damaged, the checksums of its rows tell.
+    The checksums of the rows show which of these pages are damaged.
     """
     with file.open("r+b") as handle:
         for page, content in all_frames(wal):
@@ -83,7 +87,7 @@ def put_frames(file: Path, wal: Path) -> None:
 
 
 def _agree_on_length(found: Salvage) -> None:
-    """Take the length that most vectors have for that of the index, whatever the settings say; drop the others."""
+    """Set the dimension of the index to the length that most vectors have; drop vectors of another length."""
     lengths = Counter(len(vector) for own in found.passages.values() for _, vector in own if vector is not None)
     if not lengths:
         return
@@ -96,7 +100,7 @@ def _agree_on_length(found: Salvage) -> None:
 
 
 def _settings(db: sqlite3.Connection) -> Settings | None:
-    """The settings; where their checksum is wrong but they can be read, as they are."""
+    """The settings, also where their checksum is wrong but all values are valid; None where they cannot be read."""
     try:
         return schema.read_settings(db)
     except (GossamerError, sqlite3.Error, ValueError, KeyError, TypeError):
@@ -130,7 +134,7 @@ def _read_documents(db: sqlite3.Connection, found: Salvage) -> None:
 
 
 def _ids(db: sqlite3.Connection) -> dict[int, str]:
-    """The ids of documents by their number, from the index over ids, which is apart from the documents."""
+    """The ids of documents by number, read from SQLite's index over ids, which has pages of its own."""
     found: dict[int, str] = {}
     with suppress(sqlite3.Error):
         found.update(db.execute("SELECT document, id FROM documents ORDER BY id"))
@@ -138,25 +142,25 @@ def _ids(db: sqlite3.Connection) -> dict[int, str]:
 
 
 def _read_passages(db: sqlite3.Connection, found: Salvage) -> None:
-    vectors: dict[int, Floats] = {}
+    vectors: dict[PassageNumber, Floats] = {}
     for number, (_, blob, crc) in _each(db, "vectors", "passage", "passage, vector, crc", []):
         if isinstance(blob, bytes) and rows.vector_crc(number, blob) == crc and len(blob) % 4 == 0:
             with suppress(GossamerError):
-                vectors[number] = as_vectors(np.frombuffer(blob, np.float32))[0]
-    passages: dict[int, list[tuple[PassageRow, Floats | None]]] = defaultdict(list)
-    for number, row in _each(db, "passages", "passage", "passage, document, start, stop, born, crc, gone", []):
+                vectors[PassageNumber(number)] = as_vectors(np.frombuffer(blob, np.float32))[0]
+    passages: dict[DocumentNumber, list[tuple[PassageRow, Floats | None]]] = defaultdict(list)
+    for _, row in _each(db, "passages", "passage", "passage, document, start, stop, born, crc, gone", []):
         *place, gone = row
         if gone is None:
             with suppress(GossamerError, TypeError):
                 passage = rows.checked_passage(place)
-                passages[passage.document].append((passage, vectors.get(number)))
+                passages[passage.document].append((passage, vectors.get(passage.passage)))
     found.passages = dict(passages)
 
 
 def _each(
     db: sqlite3.Connection, table: str, key: str, columns: str, unreadable: list[int]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The rows of a table in order; where a page cannot be read, its rows are asked for one by one."""
+    """The rows of a table in order. After a page that cannot be read, the rest is looked up one by one."""
     last = 0
     try:
         for row in db.execute(f"SELECT {columns} FROM {table} ORDER BY {key}"):
@@ -176,14 +180,14 @@ def _each(
 
 
 def _most_rows(db: sqlite3.Connection) -> int:
-    """More rows than a table can have in a database of this size."""
+    """An upper bound on the rows of a table in a database of this size."""
     with suppress(sqlite3.Error, TypeError):
         return _ROWS_A_PAGE * int(db.execute("PRAGMA page_count").fetchone()[0])
     return 0
 
 
 def _largest(db: sqlite3.Connection, table: str, key: str) -> int:
-    """The largest number in a table, by what can be read."""
+    """The largest number in a table, by every source that can be read."""
     found = [0]
     for query in (
         f"SELECT max({key}) FROM {table}",

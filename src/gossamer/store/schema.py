@@ -11,19 +11,19 @@ from typing import Any
 from uuid import uuid4
 
 from gossamer.errors import CorruptError, FormatVersionError, NotAnIndexError, ParameterError, StateError
-from gossamer.rendering import shortened
+from gossamer.plain_text import shortened
 from gossamer.version import __version__
 
 FORMAT_VERSION = 1
-"""Stored as SQLite's user_version. Every version ever shipped stays readable."""
+"""Stored as SQLite's user_version. Every version that was ever released can be read."""
 
 APPLICATION_ID = 0x47534D00
-"""“GSM”: tells our databases from other people's."""
+"""The letters “GSM”, which tell an index from the database of another program."""
 
 SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
 
--- The newest version of every document. A number is never used again.
+-- The newest version of every document. Numbers are not reused.
 CREATE TABLE documents (
     document INTEGER PRIMARY KEY AUTOINCREMENT,
     id       TEXT NOT NULL UNIQUE,
@@ -32,8 +32,8 @@ CREATE TABLE documents (
     crc      INTEGER NOT NULL
 );
 
--- What is encoded: a document, or a part text[start:stop] of a long one. `born` and `gone` are the operations
--- that brought and took it. Its vector stays until a snapshot covers its going, so that the log can be replayed.
+-- What is encoded: a document, or the part text[start:stop] of a long one. Operation `born` added it, `gone` removed
+-- it. The row and its vector stay until snapshots cover the removal: replaying the log needs them.
 CREATE TABLE passages (
     passage  INTEGER PRIMARY KEY AUTOINCREMENT,
     document INTEGER NOT NULL,
@@ -47,10 +47,10 @@ CREATE INDEX passages_alive ON passages (document) WHERE gone IS NULL;
 CREATE INDEX passages_born ON passages (born);
 CREATE INDEX passages_gone ON passages (gone) WHERE gone IS NOT NULL;
 
--- Apart from the passages, so that looking those up does not read through the vectors. Raw float32.
+-- The raw float32 vectors of passages; a table of its own, so that looking up passages does not read them.
 CREATE TABLE vectors (passage INTEGER PRIMARY KEY, vector BLOB NOT NULL, crc INTEGER NOT NULL);
 
--- The log. Passages born and gone in an operation are told by their columns; their numbers are kept as a check.
+-- The log. The columns `born` and `gone` of the passages say what an operation did; here their counts, as a check.
 CREATE TABLE operations (
     seq  INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL,
@@ -59,7 +59,7 @@ CREATE TABLE operations (
     crc  INTEGER NOT NULL
 );
 
--- What an encoder learnt from the corpus (lsa): settings and arrays (safetensors). One row or none.
+-- What an encoder that learns from the corpus (lsa) learnt: parameters, and arrays as safetensors. One row or none.
 CREATE TABLE encoder (one INTEGER PRIMARY KEY CHECK (one = 1), params TEXT NOT NULL, arrays BLOB NOT NULL,
     crc INTEGER NOT NULL);
 
@@ -69,27 +69,37 @@ CREATE VIRTUAL TABLE words USING fts5 (
 """
 
 
+_RANGES = {"dim": (1, 2**16)}
+"""Least and largest value of settings that are numbers. The others are at least 0 and exact as floats."""
+
+
 @dataclass(frozen=True)
 class Settings:
-    """What an index is, beside its documents."""
+    """The settings of one index, stored as JSON under these names.
+
+    encoder, fingerprint    name of the encoder, and the hash that identifies its vectors
+    max_tokens, overlap     how texts are split into passages; max_tokens is None where they are not
+    dim                     dimension of the encoder's vectors; None until the first document
+    fitted_on               number of documents the encoder learnt from; 0 for one that does not learn
+    forgotten               the log can be replayed from this operation on; history before it was dropped
+    identity                random name of this index, which tells its snapshots from those of others
+    created, written_by     time, and version of Gossamer
+    """
 
     encoder: str
     fingerprint: str
     max_tokens: int | None
     overlap: int
     dim: int | None = None
-    """Of the encoder's vectors; None until the first document."""
     fitted_on: int = 0
-    """Documents the encoder learnt from, where it does."""
     forgotten: int = 0
-    """The vectors of passages that went up to this operation are no longer kept: no replay from before it."""
     identity: str = ""
     created: str = ""
     written_by: str = ""
 
     @classmethod
     def new(cls, encoder: str, fingerprint: str, max_tokens: int | None, overlap: int) -> Settings:
-        """Settings of an index that begins now."""
+        """The settings of a new index."""
         return cls(
             encoder, fingerprint, max_tokens, overlap,
             identity=uuid4().hex, created=datetime.now(UTC).isoformat(timespec="seconds"), written_by=__version__,
@@ -97,7 +107,7 @@ class Settings:
 
 
 def create(db: sqlite3.Connection, settings: Settings) -> None:
-    """Make the tables of a new index, inside the transaction that is open."""
+    """Create the tables of a new index, inside the transaction that is open."""
     try:
         for statement in SCHEMA.split(";\n"):
             db.execute(statement)
@@ -111,7 +121,7 @@ def create(db: sqlite3.Connection, settings: Settings) -> None:
 
 
 def check_version(db: sqlite3.Connection, where: str) -> None:
-    """Refuse databases of others, and of a Gossamer that is newer than this one."""
+    """Raise for a database of another program, and for one that a newer Gossamer wrote."""
     if int(db.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
         raise NotAnIndexError(f"{where} is not a Gossamer index: its documents.sqlite was made by another program")
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
@@ -123,7 +133,7 @@ def check_version(db: sqlite3.Connection, where: str) -> None:
 
 
 def write_settings(db: sqlite3.Connection, settings: Settings) -> None:
-    """Store the settings, if they can be read again."""
+    """Store the settings; `ParameterError` where a value could not be read again."""
     if (problem := _problem(settings)) is not None:
         raise ParameterError(problem)
     value = json.dumps(asdict(settings), sort_keys=True)
@@ -131,7 +141,7 @@ def write_settings(db: sqlite3.Connection, settings: Settings) -> None:
 
 
 def read_settings(db: sqlite3.Connection) -> Settings:
-    """The settings, checked."""
+    """The settings; `CorruptError` where they were altered."""
     row = db.execute("SELECT value, crc FROM settings WHERE name = 'index'").fetchone()
     altered = CorruptError("the settings in documents.sqlite were altered: restore it from a copy")
     if row is None or not isinstance(row[0], str) or zlib.crc32(row[0].encode()) != row[1]:
@@ -143,19 +153,19 @@ def read_settings(db: sqlite3.Connection) -> Settings:
 
 
 def parse_settings(text: str) -> Settings:
-    """Settings from JSON text; ValueError where something is missing, of another kind or out of range."""
+    """Settings from JSON text; `ValueError` where one is missing, of the wrong type or out of range."""
     try:
         values: dict[str, Any] = json.loads(text)
         settings = Settings(**{field.name: values[field.name] for field in fields(Settings)})
     except (KeyError, TypeError, RecursionError) as error:
-        raise ValueError("these are no settings of an index") from error
+        raise ValueError("these are not the settings of an index") from error
     if (problem := _problem(settings)) is not None:
         raise ValueError(problem)
     return settings
 
 
 def _problem(settings: Settings) -> str | None:
-    """What is wrong with a setting, and what it may be."""
+    """The first setting that is of the wrong type or out of range, described; None where all are valid."""
     for field in fields(Settings):
         value, kind = getattr(settings, field.name), str(field.type)
         if kind == "str":
@@ -168,7 +178,3 @@ def _problem(settings: Settings) -> str | None:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             return f"{field.name} must be a whole number from {least} to {most:,}, got {shortened(repr(value), 25)}"
     return None
-
-
-_RANGES = {"dim": (1, 2**16)}
-"""Settings that are numbers, the least and the most of each; others are at least 0 and exact as floats."""

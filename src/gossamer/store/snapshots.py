@@ -1,4 +1,4 @@
-"""Snapshots: the tree and the whitener after an operation, so that opening need not replay the whole log."""
+"""Snapshots: the tree and the whitener as they were after an operation. Opening then replays only the log after it."""
 
 from __future__ import annotations
 
@@ -6,43 +6,41 @@ import logging
 import os
 import shutil
 
-from gossamer.errors import CorruptError, DiskError, GossamerError
-from gossamer.files.bundle import fold, read_bundle, read_manifest, write_bundle
-from gossamer.store.layout import Layout, sync_folder
-from gossamer.vector_index.vector_index import VectorIndex
+from gossamer.errors import CorruptError, GossamerError
+from gossamer.files.bundle import Bundle, fold, read_bundle, read_manifest, write_bundle
+from gossamer.store.layout import Layout, disk_errors, sync_folder
 
 _KIND = "snapshot"
 _KEPT = 2
-"""The newest, and one more in case it turns out to be damaged."""
+"""Snapshots that are kept: the newest, and the one before it in case the newest turns out to be damaged."""
 
 _log = logging.getLogger("gossamer.store")
 
 
-def write_snapshot(layout: Layout, seq: int, identity: str, vectors: VectorIndex) -> None:
-    """Write the snapshot of operation `seq` beside the others, then rename it in: it is there whole or not at all."""
+def write_snapshot(layout: Layout, seq: int, identity: str, tree: Bundle) -> None:
+    """Write the snapshot of operation `seq` under another name, then rename it: it is there whole or not at all."""
     draft = layout.draft(seq)
-    try:
-        write_bundle(draft, _KIND, fold({"vectors": vectors.to_bundle()}, {"seq": seq, "identity": identity}, {}))
-        shutil.rmtree(layout.snapshot(seq), ignore_errors=True)  # one that was found damaged
-        os.rename(draft, layout.snapshot(seq))
-        sync_folder(layout.folder)
-    except BaseException as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        if isinstance(error, DiskError) or not isinstance(error, OSError):
+    with disk_errors(f"could not write {layout.snapshot(seq)}"):
+        try:
+            write_bundle(draft, _KIND, fold({"vectors": tree}, {"seq": seq, "identity": identity}, {}))
+            shutil.rmtree(layout.snapshot(seq), ignore_errors=True)  # one that was found damaged
+            os.rename(draft, layout.snapshot(seq))
+            sync_folder(layout.folder)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
             raise
-        raise DiskError(f"could not write {layout.snapshot(seq)}: {error.strerror or error}") from error
 
 
-def read_snapshot(layout: Layout, seq: int, identity: str) -> VectorIndex:
-    """The index as it was after operation `seq`."""
+def read_snapshot(layout: Layout, seq: int, identity: str) -> Bundle:
+    """The tree as it was after operation `seq`; `CorruptError` where the snapshot is of another index."""
     bundle = read_bundle(layout.snapshot(seq), _KIND)
     if bundle.params.get("seq") != seq or bundle.params.get("identity") != identity:
         raise CorruptError(f"{layout.snapshot(seq)} was taken elsewhere: another index, or another operation")
-    return VectorIndex.from_bundle(bundle.part("vectors"))
+    return bundle.part("vectors")
 
 
-def is_ours(layout: Layout, seq: int, identity: str) -> bool:
-    """Whether there is a sound manifest of this index's snapshot `seq`; its arrays are not looked at."""
+def is_snapshot_of(layout: Layout, seq: int, identity: str) -> bool:
+    """Whether snapshot `seq` is one of the index `identity`, by its manifest alone; its arrays are not read."""
     try:
         params = read_manifest(layout.snapshot(seq))["params"]
     except GossamerError:
@@ -51,18 +49,18 @@ def is_ours(layout: Layout, seq: int, identity: str) -> bool:
 
 
 def remove_old(layout: Layout, identity: str, seq: int) -> int | None:
-    """Remove all but the newest up to operation `seq`; returns the oldest that is kept, None while one is all there is.
+    """Remove all but the newest `_KEPT` snapshots up to operation `seq`, leaving those of other indices alone.
 
-    Folders of the same kind of name that are not of this index are nobody's concern.
+    Returns the operation of the oldest that is kept; None where there are fewer than `_KEPT`.
     """
-    found = [at for at in layout.snapshots() if at <= seq and is_ours(layout, at, identity)]
-    for seq in found[_KEPT:]:
-        shutil.rmtree(layout.snapshot(seq), ignore_errors=True)
+    found = [at for at in layout.snapshots() if at <= seq and is_snapshot_of(layout, at, identity)]
+    for at in found[_KEPT:]:
+        shutil.rmtree(layout.snapshot(at), ignore_errors=True)
     return found[_KEPT - 1] if len(found) >= _KEPT else None
 
 
 def remove_drafts(layout: Layout) -> None:
-    """Clear away snapshots that a crash left half written."""
+    """Remove unfinished snapshots that a crash left."""
     for draft in layout.drafts():
         _log.info("removed %s, a snapshot that was never finished", draft)
         shutil.rmtree(draft, ignore_errors=True)

@@ -1,8 +1,7 @@
-"""Store: the folder as a whole. It records changes, takes snapshots, and finds back to the newest state.
+"""Store: one index on disk or in memory. It records changes, keeps snapshots, and checks files when it is opened.
 
-The truth is in documents.sqlite. Where it is damaged, opening refuses and names the cure. What is derived from it, the
-tree above all, is made again where it cannot be read; and where even that fails, the index opens `degraded`: without
-concepts, searched exactly.
+documents.sqlite holds everything that cannot be derived. Where it is damaged, opening raises an error that names the
+cure. The tree is derived from it by `gossamer.index.replay`.
 """
 
 from __future__ import annotations
@@ -11,47 +10,54 @@ import logging
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 from uuid import uuid4
 
-from gossamer.errors import CorruptError, DiskError, GossamerError, LockedError, NotAnIndexError, StateError
+from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexError, StateError
+from gossamer.files.bundle import Bundle
 from gossamer.files.file_lock import LockFile
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, rows, schema
-from gossamer.store.database import Database, is_open_here, opening, translated
-from gossamer.store.encoder_state import read_learnt
-from gossamer.store.layout import Layout, sync_folder
+from gossamer.store.database import Database, is_open_here, opening_lock, translated
+from gossamer.store.layout import Layout, disk_errors, sync_folder
 from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
-from gossamer.store.snapshots import is_ours, read_snapshot, remove_drafts, remove_old, write_snapshot
+from gossamer.store.snapshots import is_snapshot_of, read_snapshot, remove_drafts, remove_old, write_snapshot
 from gossamer.store.wal import FrameCount, read_wal
-from gossamer.vector_index.vector_index import VectorIndex
 
 Mode: TypeAlias = Literal["w", "r"]
-Files: TypeAlias = Literal["as left", "altered", "without checksums"]
+_Files: TypeAlias = Literal["intact", "altered", "without checksums"]
 
 _log = logging.getLogger("gossamer.store")
 
-_SNAPSHOT_AFTER = 2_000
-"""Work (passages, roughly) that is left to the log before a snapshot is taken, or half the index if that is more."""
-
-_CHECKPOINT_AFTER = 1_000
-"""Frames of SQLite's write-ahead log, a page each, after which they are copied into the database."""
-
 _RESTART_AFTER = 4
-"""Times as many frames after which readers are waited for, so that the log can begin anew."""
+"""Multiple of `Policy.checkpoint_after` from which a checkpoint waits for readers, so that the log can restart."""
 
-_PATIENCE = 0.1
-"""Seconds to wait for them; a reading takes milliseconds."""
+_READER_WAIT = 0.1
+"""Seconds that such a checkpoint waits for readers; a read takes milliseconds."""
 
-_LOOKS = 3
-"""How often files that look wrong are looked at."""
+_INSPECTIONS = 3
+"""How often files that seem to be damaged are read before they are taken for damaged."""
 
-_ATTEMPTS = 5
-"""How often a reader looks again when a writer removes the snapshot it was about to read."""
+
+@dataclass(frozen=True)
+class Policy:
+    """When the tree is saved, and when SQLite's write-ahead log is copied into the database.
+
+    snapshot_after      passages added or removed since the last snapshot before the next one is taken ...
+    snapshot_share      ... or this share of the index, if that is more
+    closing_share       share of the index that changed before closing it takes a snapshot
+    checkpoint_after    frames (pages) of the write-ahead log before a checkpoint
+    """
+
+    snapshot_after: int = 2_000
+    snapshot_share: float = 0.5
+    closing_share: float = 0.01
+    checkpoint_after: int = 1_000
 
 
 class Store:
@@ -60,32 +66,26 @@ class Store:
     def __init__(self, layout: Layout | None, database: Database, lock: LockFile | None) -> None:
         self.layout = layout
         self.database = database
+        self.policy = Policy()
         self._lock = lock
-        self._closed = True  # until it is open: one that could not be opened has nothing to put away
-        self._failure: Exception | None = None  # why the tree could not be made in the way tried last
+        self._closed = True  # until it is open, there is nothing to close
         self._sums = None if layout is None else PageSums(layout.documents)
         self._frames = None if layout is None else FrameCount(layout.wal)
-        self._checkpointed = 0  # frames of SQLite's log when it was last copied into the database
-        self._pending = 0  # work in the log since the last snapshot
-        self._settled = True  # whether the last snapshot holds what guides searches
-        self._damaged: list[int] = []  # snapshots that could not be read
-        self.seq = 0  # the operation the tree stands at
-        self.regrown = False  # whether the tree is no longer the one of the log, which the writer then writes down
-        self.degraded: str | None = None  # why there is no tree of concepts
+        self._checkpointed = 0  # frames of the write-ahead log at the last checkpoint
         acknowledged = None if self._sums is None else self._sums.acknowledged()  # first: a writer may go on meanwhile
         with database.reading() as db:
             schema.check_version(db, self.where)
             self.settings = schema.read_settings(db)
             last = log.last_seq(db)
         if acknowledged is not None and acknowledged.identity == self.settings.identity and acknowledged.seq > last:
-            raise _lost(self.where, last, acknowledged.seq)
+            raise self.lost_operations(last, acknowledged.seq)
         self._closed = False
 
-    # -- beginning and end -------------------------------------------------------------------------
+    # -- opening and closing -----------------------------------------------------------------------
 
     @classmethod
     def in_memory(cls, settings: Settings) -> Self:
-        """A store that ends with the process."""
+        """An empty store in memory."""
         database = Database(None, writable=True)
         schema.create(database.begin(), settings)
         database.commit()
@@ -93,7 +93,7 @@ class Store:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], settings: Settings) -> Self:
-        """A new folder, made beside and renamed in; held for writing."""
+        """A store in a new folder, open for writing. The folder is made under another name, then renamed."""
         layout = Layout(Path(path).absolute())
         if layout.folder.exists() and (not layout.folder.is_dir() or any(layout.folder.iterdir())):
             raise NotAnIndexError(
@@ -102,18 +102,16 @@ class Store:
         draft = Layout(layout.folder.with_name(f".{layout.folder.name}.{uuid4().hex[:12]}"))
         lock = LockFile(draft.lock)
         try:
-            with uninterrupted():
+            with disk_errors(f"{layout.folder} could not be made"), uninterrupted():
                 draft.folder.mkdir(parents=True)
                 lock.acquire()
                 _create_database(draft, settings)
                 os.rename(draft.folder, layout.folder)
-                sync_folder(layout.folder.absolute().parent)
-                return cls._start(layout, lock)
-        except BaseException as error:
+                sync_folder(layout.folder.parent)
+                return cls._open(layout, lock)
+        except BaseException:
             lock.release()
             shutil.rmtree(draft.folder, ignore_errors=True)
-            if isinstance(error, OSError) and not isinstance(error, DiskError):
-                raise DiskError(f"{layout.folder} could not be made: {error.strerror or error}") from error
             raise
 
     @classmethod
@@ -122,26 +120,26 @@ class Store:
         layout = Layout(Path(path).absolute())
         _check_is_index(layout)
         if mode == "r":
-            return cls._start(layout, None)
+            return cls._open(layout, None)
         lock = LockFile(layout.lock)
         try:
             lock.acquire()
             remove_drafts(layout)
-            return cls._start(layout, lock)
+            return cls._open(layout, lock)
         except BaseException:
             lock.release()
             raise
 
     @classmethod
-    def _start(cls, layout: Layout, lock: LockFile | None) -> Self:
-        """Look the files over, then open them: what is not as it was left is checked thoroughly.
+    def _open(cls, layout: Layout, lock: LockFile | None) -> Self:
+        """Compare the files with their checksums, then open them; where they differ, check the content.
 
-        Where SQLite has left a log, all of this is done with a connection that cannot write first: one that can would
-        put the log away when it is closed, and with it what a repair could still read.
+        Where there is a write-ahead log, all of this is done first with a connection that cannot write: closing one
+        that can would copy the log into the database and delete it, and with it what a repair could still read.
         """
-        with opening:
-            files = _look_over(layout)
-            if lock is None or files == "altered" or layout.has_log():
+        with opening_lock:
+            files = _inspect(layout)
+            if lock is None or files == "altered" or layout.has_wal():
                 reader = cls._checked(layout, None, files)
                 if lock is None:
                     return reader
@@ -149,36 +147,36 @@ class Store:
                 files = "without checksums" if files == "altered" else files
             store = cls._checked(layout, lock, files)
             try:
-                if files != "as left":
-                    store._write_sums()
+                if files != "intact":
+                    store._rebuild_sums()
                 return store
             except BaseException:
                 store.database.close()
                 raise
 
     @classmethod
-    def _checked(cls, layout: Layout, lock: LockFile | None, files: Files) -> Self:
+    def _checked(cls, layout: Layout, lock: LockFile | None, files: _Files) -> Self:
         database = Database(layout.documents, writable=lock is not None)
         try:
             store = cls(layout, database, lock)
             if files == "altered":
-                _log.warning("%s is not as it was left: checking all of it", store.where)
-                store.check_content()  # where it is sound, another program wrote to it, or the checksums are damaged
+                _log.warning("%s is damaged, or another program wrote to it: checking all of it", store.where)
+                store.check_content()  # passes where another program wrote to it, or only the checksums are damaged
             return store
         except BaseException:
             database.close()
             raise
 
-    def _write_sums(self) -> None:
-        """Write the checksums of all pages, for which the database is closed and opened again."""
+    def _rebuild_sums(self) -> None:
+        """Write the checksums of all pages. The database is closed for it and opened again."""
         assert self.layout is not None
         assert self._sums is not None
         with self.reading() as db:
             last = log.last_seq(db)
         if not self.database.checkpoint("TRUNCATE"):
-            return  # a reader needs SQLite's log; next time
+            return  # a reader needs the write-ahead log: the next opening tries again
         self.database.close()
-        if not is_open_here(self.layout.documents):  # the caller holds `opening`
+        if not is_open_here(self.layout.documents):  # the caller holds `opening_lock`
             try:
                 self._sums.rebuild(self.settings.identity, last)
             except DiskError as error:
@@ -186,51 +184,50 @@ class Store:
         self.database = Database(self.layout.documents, writable=True)
 
     def __del__(self) -> None:
-        """Close what nobody closed."""
+        """Close a store that its user did not close."""
         with suppress(Exception):
             if not self._closed:
                 self.close()
 
     def close(self) -> None:
-        """Let go of the files and the lock. A child process has nothing to let go of."""
+        """Checkpoint, close the files and release the lock. In a child process that was forked this does nothing."""
         if not self.database.is_of_this_process():
             return
         with uninterrupted():
             self._closed = True
             try:
                 if self.writable and self.layout is not None:
-                    self._put_log_away()
+                    with suppress(GossamerError, MemoryError):  # what stays in the write-ahead log is durable there
+                        self._checkpoint()
+                        self.database.checkpoint("TRUNCATE")
             finally:
                 self.database.close()
                 if self._lock is not None:
                     self._lock.release()
 
-    def _put_log_away(self) -> None:
-        """Copy SQLite's log into the database, with the checksums of what was copied, and empty it."""
-        with suppress(GossamerError, MemoryError):  # whatever is left in the log is durable there
-            self._checkpoint()
-            self.database.checkpoint("TRUNCATE")
-
     @property
     def where(self) -> str:
-        """What messages call it."""
+        """The name of the index in messages."""
         return "the index in memory" if self.layout is None else str(self.layout.folder)
 
     @property
     def writable(self) -> bool:
-        """Whether changes can be made: the lock is held, or there is no disk."""
+        """Whether changes can be made: the lock is held, or the store is in memory."""
         return self._lock is not None or self.layout is None
 
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection to read with."""
-        with self.database.reading() as db:
-            yield db
+        return self.database.reading()
+
+    def read_settings(self, db: sqlite3.Connection) -> Settings:
+        """Read the settings again, which another process may have changed."""
+        self.settings = schema.read_settings(db)
+        return self.settings
 
     # -- changing ----------------------------------------------------------------------------------
 
     def prepare(self, change: log.Change) -> log.Step:
-        """Write a change without making it durable or visible; `commit` or `rollback` must follow."""
+        """Write a change into a transaction that stays open; `commit` or `rollback` must follow."""
         try:
             db = self.database.begin()
             with translated(self.where):
@@ -240,26 +237,24 @@ class Store:
             raise
 
     def commit(self, step: log.Step, settings: Settings | None) -> None:
-        """Make the prepared change durable."""
+        """Make the prepared change durable. `settings` are those it changed; None where it changed none."""
         try:
             self.database.commit()
         except GossamerError as error:
             self.database.rollback()
             self._overwrite_failed_commit(error)
             raise
-        self.seq = step.seq
-        self._pending += step.work
         if settings is not None:
             self.settings = settings
         if self._sums is not None:
-            with suppress(Exception):  # it tells of damage later on; this change is safe without
+            with suppress(Exception):  # the change is durable without it
                 self._sums.acknowledge(self.settings.identity, step.seq)
 
     def _overwrite_failed_commit(self, error: GossamerError) -> None:
-        """See that a commit that failed never comes back.
+        """Make sure that a commit that failed does not reappear.
 
-        Where the disk failed to sync, all of the change may be in SQLite's log, and opening the index again would
-        find it there. The next transaction takes its place, so one is made that changes nothing.
+        Where the disk failed to sync, the whole change may be in the write-ahead log, and opening the index again would
+        find it there. The next transaction overwrites it there, so one is made that changes nothing.
         """
         if getattr(error.__cause__, "sqlite_errorname", "") == "SQLITE_FULL":
             return  # it was not written as a whole
@@ -274,36 +269,12 @@ class Store:
                 "close it and open it again to see"
             ) from second
 
-    def checkpoint_if_due(self) -> None:
-        """Copy SQLite's log into the database where it has grown long; where that fails, it is tried again later."""
-        if self._frames is None or not self.writable:
-            return
-        frames = self._frames.now()
-        if frames < self._checkpointed:  # it began anew
-            self._checkpointed = 0
-        if frames - self._checkpointed >= _CHECKPOINT_AFTER:
-            try:
-                self._checkpoint(restart=frames >= _RESTART_AFTER * _CHECKPOINT_AFTER)
-            except (GossamerError, MemoryError) as error:
-                _log.warning("the log of %s could not be copied into it, and is kept: %s", self.where, error)
-
-    def _checkpoint(self, *, restart: bool = False) -> None:
-        """Copy what SQLite's log holds into the database, and write the checksums of these pages.
-
-        With readers at every moment, the log could never begin anew; to `restart` it, those that are reading are waited
-        for, while others that come read the database alone.
-        """
-        assert self.layout is not None
-        assert self._sums is not None
-        assert self._frames is not None
-        logged = read_wal(self.layout.wal).sums
-        if logged:
-            self._sums.update(logged)  # first: while a page is in the log, its sum is not compared
-            self.database.checkpoint("RESTART" if restart else "PASSIVE", wait=_PATIENCE if restart else 0.0)
-            self._checkpointed = self._frames.now()
+    def rollback(self) -> None:
+        """Undo a prepared change; does nothing where there is none."""
+        self.database.rollback()
 
     def number_from(self, document: int) -> None:
-        """Let the next document without an id have a number above `document`."""
+        """Give the next document without an id a number above `document`."""
         try:
             with translated(self.where):
                 query = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'documents'"
@@ -312,188 +283,98 @@ class Store:
         finally:
             self.rollback()
 
-    def rollback(self) -> None:
-        """Undo a prepared change; nothing happens where there is none."""
-        self.database.rollback()
-
-    # -- finding back ------------------------------------------------------------------------------
-
-    def load(self) -> VectorIndex | None:
-        """The tree as of the newest operation: the newest usable snapshot and the log after it, or made anew."""
-        for _ in range(_ATTEMPTS):
-            with self.reading() as db:
-                self.settings = schema.read_settings(db)
-                last = log.last_seq(db)
-                seen = self.layout.snapshots() if self.layout else []
-                ahead = self._ahead(seen, last)
-                if ahead is None:
-                    vectors = self._from_snapshots(db, seen, last)
-                    if vectors is not None:
-                        return vectors
-                    if self.writable or (self.layout and self.layout.snapshots() == seen):
-                        return self._without_snapshot(db, last)
-            if ahead is not None and self.writable:
-                break
-        if ahead is None:
-            raise LockedError(f"{self.where} changed {_ATTEMPTS} times while it was read: try again")
-        raise _lost(self.where, last, ahead)
-
-    def catch_up(self, vectors: VectorIndex | None) -> VectorIndex | None:
-        """A reader's tree brought to the newest operation."""
-        with self.reading() as db:
-            self.settings = schema.read_settings(db)
-            if 0 <= self.seq >= self.settings.forgotten and self.degraded is None:
-                return self._replay(db, vectors)
-        return self.load()
-
-    def is_behind(self, db: sqlite3.Connection) -> bool:
-        """Whether another process has written since the tree was brought up to date."""
-        if self.writable or self.layout is None:
-            return False
-        if not self.database.is_current():
-            raise StateError(f"{self.where} was replaced, by a repair or a restored copy: open it again")
-        return log.last_seq(db) != self.seq
-
-    def forget_tree(self) -> None:
-        """Have the tree read anew, where bringing it up to date was interrupted half way."""
-        self.seq = -1
-
-    def _ahead(self, snapshots: list[int], last: int) -> int | None:
-        """A snapshot of ours that is newer than the newest operation; None as it should be."""
-        for seq in snapshots:
-            if seq > last and self.layout is not None and is_ours(self.layout, seq, self.settings.identity):
-                return seq
-        return None
-
-    def _from_snapshots(self, db: sqlite3.Connection, snapshots: list[int], last: int) -> VectorIndex | None:
-        """The newest snapshot that can be read, with the log after it; None where none can."""
-        for seq in snapshots:
-            if self.layout is None or not self.settings.forgotten <= seq <= last:
-                continue
+    def checkpoint_if_due(self) -> None:
+        """Copy the write-ahead log into the database once it is long. Where that fails, a later call tries again."""
+        if self._frames is None or not self.writable:
+            return
+        frames = self._frames.now()
+        if frames < self._checkpointed:  # the log restarted
+            self._checkpointed = 0
+        if frames - self._checkpointed >= self.policy.checkpoint_after:
             try:
-                vectors = read_snapshot(self.layout, seq, self.settings.identity)
+                self._checkpoint(restart=frames >= _RESTART_AFTER * self.policy.checkpoint_after)
             except (GossamerError, MemoryError) as error:
-                _log.warning("snapshot %d of %s cannot be used, trying an older state: %s", seq, self.where, error)
-                if isinstance(error, CorruptError | NotAnIndexError):
-                    self._damaged.append(seq)
-                continue
-            self.seq, self._settled, self._pending = seq, vectors.settled, 0
-            with self._contained("replaying the log after a snapshot"):
-                return self._replay(db, vectors)
-        return None
+                _log.warning("the log of %s could not be copied into it, and is kept: %s", self.where, error)
 
-    def _without_snapshot(self, db: sqlite3.Connection, last: int) -> VectorIndex | None:
-        """The tree by the log since it last began anew, or from the documents; or, failing that, none: `degraded`."""
-        start = max(0, log.last_refit(db) - 1)
-        self.degraded = None
-        if start >= self.settings.forgotten:
-            if last:
-                _log.info("growing the tree of %s by the log from operation %d on", self.where, start + 1)
-            self.seq, self._pending = start, 0
-            with self._contained("replaying the log"):
-                return self._replay(db, None)
-        _log.warning("no snapshot of %s can be used: growing its tree again from all documents", self.where)
-        self.seq, self.regrown = last, True
-        step = log.read_step(db, last, "refit")
-        with self._contained("growing the tree from all documents"):
-            return log.apply(step, None)
-        self.regrown = False
-        self.degraded = f"its tree could not be made ({self._failure})"
-        _log.error("%s is degraded: %s. Searches look at everything; run gossamer repair", self.where, self.degraded)
-        return VectorIndex.flat(step.vectors, step.born.tolist()) if len(step.born) else None
+    def _checkpoint(self, *, restart: bool = False) -> None:
+        """Copy the write-ahead log into the database, and write the checksums of the pages that were copied.
 
-    @contextmanager
-    def _contained(self, doing: str) -> Iterator[None]:
-        """Go on after a failure to derive the tree; one to read the truth goes through, and so does Ctrl-C."""
-        try:
-            yield
-        except (DiskError, sqlite3.Error):
-            raise
-        except Exception as error:
-            self._failure = error
-            _log.warning("%s failed for %s, trying another way: %r", doing, self.where, error)
-
-    def _replay(self, db: sqlite3.Connection, vectors: VectorIndex | None) -> VectorIndex | None:
-        for step in log.steps_after(db, self.seq):
-            vectors = log.apply(step, vectors)
-            self.seq = step.seq
-            self._pending += step.work
-        return vectors
+        SQLite can overwrite the log from its start (`restart`) only while no reader uses it, so with readers at every
+        moment it would grow for ever. A restart waits for those that are reading; new ones read the database alone.
+        """
+        assert self.layout is not None
+        assert self._sums is not None
+        assert self._frames is not None
+        logged = read_wal(self.layout.wal).sums
+        if logged:
+            self._sums.update(logged)  # first: the sum of a page that is in the log is not compared
+            self.database.checkpoint("RESTART" if restart else "PASSIVE", wait=_READER_WAIT if restart else 0.0)
+            self._checkpointed = self._frames.now()
 
     # -- snapshots ---------------------------------------------------------------------------------
-
-    def snapshot_due(self, vectors: VectorIndex | None, *, closing: bool = False) -> bool:
-        """Whether replaying the log, or settling the tree again, has become dearer than a snapshot."""
-        size = 0 if vectors is None else len(vectors)
-        if closing and size and not self._settled:
-            return True
-        return self._pending > (size // 100 if closing else max(_SNAPSHOT_AFTER, size // 2))
-
-    def snapshot(self, vectors: VectorIndex | None) -> None:
-        """Save the tree, remove old snapshots, and drop vectors that no replay will ask for again.
-
-        Nothing depends on it: where it fails, the log says the same, and the next one tries again.
-        """
-        try:
-            if self.layout is None:
-                self._forget(self.seq)
-            elif vectors is not None:
-                settled = vectors.settled  # before: a search may settle it while this is written
-                write_snapshot(self.layout, self.seq, self.settings.identity, vectors)
-                self._settled = settled
-                self._remove_damaged()
-                oldest = remove_old(self.layout, self.settings.identity, self.seq)
-                if oldest is not None:
-                    self._forget(oldest)
-        except (DiskError, MemoryError) as error:
-            _log.warning("no snapshot of %s could be taken, the log is kept instead: %s", self.where, error)
-        self._pending = 0
-
-    def _remove_damaged(self) -> None:
-        assert self.layout is not None
-        for seq in self._damaged:
-            if seq != self.seq:  # that one was just written anew
-                shutil.rmtree(self.layout.snapshot(seq), ignore_errors=True)
-        self._damaged.clear()
-
-    def _forget(self, seq: int) -> None:
-        with uninterrupted():
-            try:
-                with translated(self.where):
-                    settings = log.forget(self.database.begin(), seq, self.settings)
-                self.database.commit()
-                self.settings = settings
-            finally:
-                self.rollback()
-
-    # -- looking -----------------------------------------------------------------------------------
 
     def snapshots(self) -> list[int]:
         """The operations after which the tree was saved, newest first."""
         return [] if self.layout is None else self.layout.snapshots()
 
+    def has_snapshot(self, seq: int) -> bool:
+        """Whether there is a snapshot of this index, and not of another one, after operation `seq`."""
+        return self.layout is not None and is_snapshot_of(self.layout, seq, self.settings.identity)
+
+    def read_snapshot(self, seq: int) -> Bundle:
+        """The tree as it was saved after operation `seq`."""
+        assert self.layout is not None
+        return read_snapshot(self.layout, seq, self.settings.identity)
+
+    def write_snapshot(self, seq: int, tree: Bundle, damaged: Iterable[int]) -> None:
+        """Save the tree of operation `seq`, and remove snapshots that were found damaged."""
+        assert self.layout is not None
+        write_snapshot(self.layout, seq, self.settings.identity, tree)
+        for other in damaged:
+            if other != seq:  # that one was just written again
+                shutil.rmtree(self.layout.snapshot(other), ignore_errors=True)
+
+    def remove_old_snapshots(self, seq: int) -> int:
+        """Remove all but the newest snapshots up to operation `seq`; returns the operation a replay may start from."""
+        assert self.layout is not None
+        return remove_old(self.layout, self.settings.identity, seq) or self.settings.forgotten
+
+    def drop_history(self, seq: int) -> None:
+        """Delete what only a replay from before operation `seq` would need."""
+        if seq <= self.settings.forgotten:
+            return
+        with uninterrupted():
+            try:
+                with translated(self.where):
+                    settings = log.drop_history(self.database.begin(), seq, self.settings)
+                self.database.commit()
+                self.settings = settings
+            finally:
+                self.rollback()
+
+    # -- checking ----------------------------------------------------------------------------------
+
     def bytes(self) -> int:
-        """Taken on disk."""
+        """The size on disk; 0 in memory."""
         return 0 if self.layout is None else self.layout.bytes()
 
-    def check(self, vectors: VectorIndex | None) -> None:
-        """Raise `CorruptError` unless every row is as it was written and the tree holds exactly the passages."""
-        self.check_content()
-        with self.reading() as db:
-            numbers, _ = rows.vectors_where(db, "gone IS NULL", ())
-        held = 0 if vectors is None else len(vectors)
-        if held != len(numbers) or any(number not in vectors for number in numbers.tolist()):  # type: ignore[operator]
-            raise CorruptError(f"the tree holds {held} passages, the database {len(numbers)}, or others: open it again")
+    def lost_operations(self, last: int, expected: int) -> CorruptError:
+        """The error for a log that ends at operation `last` although `expected` was acknowledged."""
+        return CorruptError(
+            f"documents.sqlite of {self.where} ends at operation {last}, but operation {expected} was acknowledged: "
+            "what came after is lost, as when SQLite's log beside it was damaged or an older copy was put in its "
+            "place. Restore it from a copy, or go on with what is there after gossamer repair"
+        )
 
     def check_content(self) -> None:
-        """Raise `CorruptError` unless the database is sound: its pages, every row, the log, and the full text.
+        """Raise `CorruptError` unless pages, rows, log and full text of the database are sound.
 
-        The full text checks itself by a statement that counts as a write, which a reader makes on a copy.
+        FTS5 checks itself by a statement that counts as a write, so a reader runs it on a copy of the database.
         """
         with self.reading() as db:
             verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if verdict != "ok":
-                raise CorruptError(f"{_damaged(self.where)}: {verdict}")
+                raise CorruptError(f"documents.sqlite of {self.where} is damaged ({rows.CURE}): {verdict}")
             _check_rows(db, schema.read_settings(db))
         check_words = "INSERT INTO words (words, rank) VALUES ('integrity-check', 1)"
         if self.writable:
@@ -511,58 +392,46 @@ class Store:
             copy.close()
 
 
-def _look_over(layout: Layout) -> Files:
-    """Whether every page of the database is as it was written, and SQLite's log is whole.
+def _inspect(layout: Layout) -> _Files:
+    """Compare every page of the database with its checksum, and look for damage in the write-ahead log.
 
-    A writer in another process may be copying its log into the database meanwhile, so what looks wrong is looked at
-    again: it is wrong only if it stays so.
+    A writer in another process may be in the middle of a checkpoint, so a page that seems to be damaged is read again:
+    it is damaged only if it stays so.
     """
     if is_open_here(layout.documents):
-        return "as left"  # it was looked over when this process opened it first
+        return "intact"  # this process compared it when it opened it first
     sums = PageSums(layout.documents)
-    wrong: set[int] | None = None
-    for _ in range(_LOOKS):
+    damaged: set[int] | None = None
+    for _ in range(_INSPECTIONS):
         wal = read_wal(layout.wal)
         if not sums.file.exists():
-            return "altered" if wal.cut else "without checksums"
+            return "altered" if wal.truncated else "without checksums"
         if sums.acknowledged() is None:
             return "altered"
-        found = {0, *sums.damaged(wal)} if wal.cut else set(sums.damaged(wal))
-        wrong = found if wrong is None else wrong & found
-        if not wrong:
-            return "as left"
+        found = {0, *sums.damaged(wal)} if wal.truncated else set(sums.damaged(wal))
+        damaged = found if damaged is None else damaged & found
+        if not damaged:
+            return "intact"
     return "altered"
 
 
-def _lost(where: str, last: int, expected: int) -> CorruptError:
-    return CorruptError(
-        f"documents.sqlite of {where} ends at operation {last}, but operation {expected} was acknowledged: what came "
-        "after is lost, as when SQLite's log beside it was damaged or an older copy was put in its place. Restore it "
-        "from a copy, or go on with what is there after gossamer repair"
-    )
-
-
-def _damaged(where: str) -> str:
-    return f"documents.sqlite of {where} is damaged (restore it from a copy, or run gossamer repair)"
-
-
 def _check_rows(db: sqlite3.Connection, settings: Settings) -> None:
-    """Every row has the checksum it was written with, and what belongs together is there."""
+    """Raise unless every row has the checksum it was written with, and no row is missing."""
     documents = {row.document for row in rows.all_documents(db)}
     owners = {row.document for row in rows.all_passages(db)}
     if owners != documents:
         raise CorruptError(f"{len(documents)} documents, but passages of {len(owners)}: run gossamer repair")
-    for table, largest in (("documents", max(documents, default=0)), ("passages", _largest(db, "passages", "passage"))):
-        if rows.next_number(db, table) <= largest:
+    largest = {
+        "documents": max(documents, default=0),
+        "passages": int(db.execute("SELECT ifnull(max(passage), 0) FROM passages").fetchone()[0]),
+    }
+    for table, number in largest.items():
+        if rows.next_number(db, table) <= number:
             raise CorruptError(f"the numbering of {table} was altered: run gossamer repair")
     rows.vectors_where(db, "gone IS NULL", ())
-    read_learnt(db)
+    rows.read_encoder_state(db)
     for _ in log.steps_after(db, max(settings.forgotten, log.last_refit(db))):
         pass
-
-
-def _largest(db: sqlite3.Connection, table: str, column: str) -> int:
-    return int(db.execute(f"SELECT ifnull(max({column}), 0) FROM {table}").fetchone()[0])
 
 
 def _create_database(layout: Layout, settings: Settings) -> None:
@@ -578,7 +447,7 @@ def _create_database(layout: Layout, settings: Settings) -> None:
 
 def _check_is_index(layout: Layout) -> None:
     if not layout.folder.is_dir():
-        raise NotAnIndexError(f"there is no index at {layout.folder}: make one with Index.create")
+        raise NotAnIndexError(f"there is no index at {layout.folder}: make one with Index.create or gossamer index")
     if layout.documents.is_file():
         return
     if layout.snapshots() or layout.lock.exists():

@@ -1,11 +1,11 @@
-"""SQLite's write-ahead log, read from outside: which pages it holds, and whether it was cut.
+"""Read SQLite's write-ahead log without SQLite: which pages it contains, and whether it was damaged.
 
-A log is a header and frames, a page each ("The SQLite File Format", section 4). Every frame carries a checksum over all
-frames before it, so SQLite takes the first frame that does not fit for the end of the log, and says nothing. A frame
-that belongs to the log and ends a transaction, but lies behind that end, shows that the log was damaged.
+The log is a header and frames of one page each ("The SQLite File Format", section 4). The checksum of a frame covers
+all frames before it, so SQLite takes the first frame whose checksum is wrong for the end of the log, without an error.
+A frame behind that point which has the log's salts and ends a transaction shows that the log was damaged.
 
-Only the log may be opened here: closing the database, or the index of the log beside it, would drop the locks that
-SQLite holds on them in this process ("How to corrupt", section 2.2).
+Only the log is opened here: closing the database or its -shm file would drop the locks that SQLite holds on them in
+this process ("How to corrupt", section 2.2).
 """
 
 from __future__ import annotations
@@ -23,66 +23,65 @@ from typing import BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.errors import DiskError
+from gossamer.store.layout import disk_errors
 
 _HEADER: Final = 32
 _FRAME: Final = 24
 _MAGIC: Final = 0x377F0682
-"""The last bit says whether checksums are over big-endian words."""
+"""The last bit is set where checksums are over big-endian words."""
 _WORD: Final = 2**32
 _CHUNK: Final = 256
-"""Frames read at once."""
+"""Frames read at a time."""
 
 
 @dataclass(frozen=True)
 class Wal:
-    """What a log holds up to its last whole transaction."""
+    """The content of a log up to its last complete transaction.
+
+    sums        the CRC-32 of each page it contains, in its newest version
+    truncated   whether transactions follow that SQLite does not reach, because a frame before them is damaged
+    """
 
     sums: dict[int, int]
-    """The CRC-32 of every page in it, as of the last transaction."""
-    cut: bool
-    """Whether there is more that belonged to it, but is not reached any more."""
+    truncated: bool
 
 
 def read_wal(file: Path) -> Wal:
-    """The content of a log; an empty one where there is no log."""
+    """The content of a log; empty where there is none."""
     sums: dict[int, int] = {}
-    waiting: dict[int, int] = {}  # of the transaction that is not at its end yet
+    pending: dict[int, int] = {}  # of a transaction whose last frame was not read yet
     valid = True
-    try:
-        with _opened(file) as (handle, header):
-            if header is None:
-                return Wal({}, cut=False)
-            state = header.state
-            for frames in _belonging(handle, header):
-                heads = frames[:, :_FRAME].copy().view(">u4")
-                covered = np.concatenate([frames[:, :8], frames[:, _FRAME:]], axis=1)
-                states = _after(state, covered, header.order)
-                fits = (states == heads[:, 4:6]).all(axis=1)
-                state = states[-1]
-                for at, (page, committed) in enumerate(heads[:, :2].tolist()):
-                    valid = valid and bool(fits[at])
-                    if not valid and committed:
-                        return Wal(sums, cut=True)
-                    if valid:
-                        waiting[page] = zlib.crc32(frames[at, _FRAME:].tobytes())
-                        if committed:
-                            sums.update(waiting)
-                            waiting.clear()
-    except OSError as error:
-        raise DiskError(f"{file} could not be read: {error.strerror or error}") from error
-    return Wal(sums, cut=False)
+    with disk_errors(f"{file} could not be read"), _opened(file) as (handle, header):
+        if header is None:
+            return Wal({}, truncated=False)
+        state = header.state
+        for frames in _frames(handle, header):
+            heads = frames[:, :_FRAME].copy().view(">u4")
+            covered = np.concatenate([frames[:, :8], frames[:, _FRAME:]], axis=1)
+            states = _after(state, covered, header.order)
+            fits = (states == heads[:, 4:6]).all(axis=1)
+            state = states[-1]
+            for at, (page, committed) in enumerate(heads[:, :2].tolist()):
+                valid = valid and bool(fits[at])
+                if not valid and committed:
+                    return Wal(sums, truncated=True)
+                if valid:
+                    pending[page] = zlib.crc32(frames[at, _FRAME:].tobytes())
+                    if committed:
+                        sums.update(pending)
+                        pending.clear()
+    return Wal(sums, truncated=False)
 
 
 def all_frames(file: Path) -> Iterator[tuple[int, bytes]]:
-    """The pages in a log up to its last transaction, in order, whether or not their checksums fit."""
+    """The pages in a log up to its last transaction, in order, whether or not their checksums are right."""
     with _opened(file) as (handle, header):
         if header is None:
             return
-        commits = np.concatenate([np.zeros(0, bool), *(f[:, 4:8].any(axis=1) for f in _belonging(handle, header))])
+        commits = np.concatenate([np.zeros(0, bool), *(f[:, 4:8].any(axis=1) for f in _frames(handle, header))])
         last = int(np.flatnonzero(commits).max(initial=-1)) + 1
         handle.seek(_HEADER)
-        for frames in _belonging(handle, header):
+        for frames in _frames(handle, header):
             for frame in frames[: max(0, last)]:
                 yield int.from_bytes(frame[:4].tobytes(), "big"), frame[_FRAME:].tobytes()
             last -= len(frames)
@@ -93,12 +92,12 @@ class _Header(NamedTuple):
     salts: bytes
     order: str
     state: npt.NDArray[np.int64]
-    """The checksum of the header, which that of the first frame goes on from."""
+    """The checksum of the header, from which that of the first frame is computed."""
 
 
 @contextmanager
 def _opened(file: Path) -> Iterator[tuple[BinaryIO, _Header | None]]:
-    """A log and its header; None where there is no log, or none that SQLite would read."""
+    """A log and its header; the header is None where SQLite would not read the log."""
     if not file.exists():
         yield io.BytesIO(), None
         return
@@ -116,8 +115,8 @@ def _header(raw: npt.NDArray[np.uint8]) -> _Header | None:
     return _Header(page_size, raw[16:24].tobytes(), order, state)
 
 
-def _belonging(handle: BinaryIO, header: _Header) -> Iterator[npt.NDArray[np.uint8]]:
-    """The frames of the present generation, some at a time: one behind another of an older one is not among them."""
+def _frames(handle: BinaryIO, header: _Header) -> Iterator[npt.NDArray[np.uint8]]:
+    """The frames with the salts of the header, up to `_CHUNK` at a time; frames left from before a restart end them."""
     length = _FRAME + header.page_size
     while True:
         raw = np.frombuffer(handle.read(_CHUNK * length), np.uint8)
@@ -132,7 +131,7 @@ def _belonging(handle: BinaryIO, header: _Header) -> Iterator[npt.NDArray[np.uin
 
 
 def _after(state: npt.NDArray[np.int64], rows: npt.NDArray[np.uint8], order: str) -> npt.NDArray[np.int64]:
-    """SQLite's checksum after each row of bytes, one row after the other.
+    """SQLite's running checksum after each row of bytes.
 
     For a pair of words (a, b) it is s ← s + t + a, then t ← t + s + b: a linear map M = [[1, 1], [1, 2]] of (s, t) and
     the words, modulo 2³². So a row of n pairs adds up as Mⁿ·(s, t) + Σ Mⁿ⁻¹⁻ⁱ·(aᵢ, aᵢ + bᵢ).
@@ -164,26 +163,26 @@ def _powers(count: int) -> npt.NDArray[np.uint64]:
 
 
 class FrameCount:
-    """How many frames a log has, counted on from the last time."""
+    """Counts the frames of a log, starting from the count of the last call."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._generation = b""
+        self._salts = b""
         self._frames = 0
 
     def now(self) -> int:
-        """The number of frames in the present generation of the log."""
+        """The number of frames since the log last restarted."""
         try:
             with self._file.open("rb", buffering=0) as file:
                 header = file.read(_HEADER)
                 if len(header) < _HEADER:
                     return 0
                 step = _FRAME + struct.unpack(">I", header[8:12])[0]
-                if header[16:24] != self._generation:
-                    self._generation, self._frames = header[16:24], 0
+                if header[16:24] != self._salts:
+                    self._salts, self._frames = header[16:24], 0
                 while True:
                     head = os.pread(file.fileno(), 16, _HEADER + self._frames * step)
-                    if head[8:] != self._generation:
+                    if head[8:] != self._salts:
                         return self._frames
                     self._frames += 1
         except OSError:

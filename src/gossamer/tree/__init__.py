@@ -1,9 +1,15 @@
 """Vectors → concepts: the Cobweb/4V tree.
 
-arrays      the state: named flat arrays, nothing else
-kernels     the mathematics: entropies and moments
-structure   child lists, leaves by content, free slots
-grow        insert a document
-shrink      remove a document
-cobweb      CobwebTree, the class people use
+cobweb          CobwebTree, the class people use
+arrays          the state: named flat arrays
+structure       changes to the links between nodes; leaves by content
+utility         entropies and moments of nodes
+insertion       one document at a time, by Cobweb's operators
+removal         the inverse
+agglomeration   all at once, from below, by Ward's rule
+rebuild         a new tree over the documents of another
+scoring         log densities, scores of leaves and the documents of the best
+views           nodes, paths and outlines, to read
+cuts            the n concepts that describe all documents best
+validation      saved arrays → a tree, or an error
 """

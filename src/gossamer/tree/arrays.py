@@ -1,8 +1,10 @@
-"""The state of a tree: named flat arrays. Kernels are free functions over them; nodes are views into them.
+"""The state of a tree: named flat arrays. Kernels are functions of them, nodes are views into them, files hold them.
 
-A node is a slot number. A slot that was made for a leaf stays a leaf slot and keeps its row of `vectors`;
-one made for an internal node keeps its rows of `mean` and `m2`. Freed slots wait in two lists, linked
-through `next_sibling`, and are used again last in, first out.
+A node is the number of a slot. A slot made for a leaf stays one for leaves and keeps its row of `vectors`; a slot made
+for an internal node keeps its row of `mean` and `m2`. Free slots form two lists, linked through `next_sibling`, and are
+used again last in, first out.
+
+The names of the arrays, and the places in `meta` and `limits`, are part of the file format.
 """
 
 from __future__ import annotations
@@ -17,19 +19,19 @@ from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
 
 # Tuples of numbers, since before Numba 0.68 a kernel could not index an array with a member of an IntEnum.
 class _Meta(NamedTuple):
-    """Where each number of `TreeArrays.meta` stands."""
+    """Places of the counts in `TreeArrays.meta`."""
 
     ROOT: int = 0
-    SLOTS: int = 1  # node slots ever made; the next new node gets this number
+    SLOTS: int = 1  # slots ever made; the next new slot gets this number
     LEAF_ROWS: int = 2  # rows of `vectors` ever made
     INNER_ROWS: int = 3  # rows of `mean` and `m2` ever made
-    FREE_LEAF: int = 4  # first of the freed leaf slots
-    FREE_INNER: int = 5  # first of the freed internal slots
-    NODES: int = 6  # nodes alive
-    LEAVES: int = 7  # leaves alive
-    DOCUMENTS: int = 8  # documents alive
-    NEXT_DOCUMENT: int = 9  # the number the next document gets; never used again
-    CHANGES: int = 10  # counts every insertion and removal, and once what a tree put together anew took in
+    FREE_LEAF: int = 4  # first free slot of a leaf
+    FREE_INNER: int = 5  # first free slot of an internal node
+    NODES: int = 6  # in the tree, leaves included
+    LEAVES: int = 7  # in the tree
+    DOCUMENTS: int = 8  # in the tree
+    NEXT_DOCUMENT: int = 9  # number of the next document; numbers are not used again
+    CHANGES: int = 10  # insertions and removals so far; a rebuild counts as one
     INSERTED: int = 11  # operators applied so far: into the best child,
     CREATED: int = 12  # a new child,
     MERGED: int = 13  # two children merged,
@@ -40,7 +42,7 @@ class _Meta(NamedTuple):
 
 
 class _Limit(NamedTuple):
-    """Where each number of `TreeArrays.limits` stands."""
+    """Places of the numbers in `TreeArrays.limits`."""
 
     ACUITY: int = 0
     LOWEST: int = 1  # smallest coordinate ever seen
@@ -53,9 +55,9 @@ Limit: Final = _Limit()
 
 
 class TreeArrays(NamedTuple):
-    """Everything a tree knows."""
+    """Everything a tree consists of."""
 
-    # one entry a node
+    # one entry for each slot
     size: Longs  # documents below
     parent: Ints
     first_child: Ints
@@ -64,19 +66,19 @@ class TreeArrays(NamedTuple):
     n_children: Ints  # 0 marks a leaf
     row: Ints  # of `vectors` for a leaf, of `mean` and `m2` for an internal node
     h: Doubles  # Σ_d log(σ²_d / a): entropy above that of a leaf, whose h is therefore 0
-    s: Doubles  # Σ over children of n·h
+    s: Doubles  # Σ n·h over the children
     first_document: Ints  # of a leaf
-    # one row a leaf
+    # one row for each leaf
     vectors: Floats
-    norm: Doubles  # squared length of the vector; infinite where the row holds no leaf, so no ranking finds it
-    owner: Ints  # the leaf whose row this is
+    norm: Doubles  # squared length of the vector; infinite where the row holds no leaf, so that no search finds it
+    owner: Ints  # the slot whose row this is
     key: Longs  # hash of the vector
-    chain: Ints  # next leaf with the same bucket
-    # one row an internal node
+    chain: Ints  # the next leaf in the same bucket
+    # one row for each internal node
     mean: Doubles
     m2: Doubles  # sum of squared deviations from the mean
-    changed: Longs  # Meta.CHANGES when this row last changed, so that copies know which rows are old
-    # one entry a document, in order of arrival
+    changed: Longs  # Meta.CHANGES when this row last changed, so that copies can tell which rows are out of date
+    # one entry for each document, in order of arrival
     leaf: Ints  # NONE once removed
     next_document: Ints  # the others of the same leaf
     prev_document: Ints
@@ -94,7 +96,7 @@ INNER_FIELDS: Final = ("mean", "m2", "changed")
 DOCUMENT_FIELDS: Final = ("leaf", "next_document", "prev_document")
 
 RESERVE: Final = 64
-"""Slots that there is room for when a kernel is called that takes some; one insertion rarely takes more than three."""
+"""Spare slots that there are when a kernel is called; one insertion rarely takes more than three."""
 
 
 def empty_arrays(dim: int, acuity: float) -> TreeArrays:
@@ -116,10 +118,10 @@ def empty_arrays(dim: int, acuity: float) -> TreeArrays:
 
 
 def with_room(t: TreeArrays, documents: int, inners: int | None = None) -> TreeArrays:
-    """`t`, with room for `documents` more leaves and `inners` more internal nodes; where that is not said, for half as
-    many and the reserve.
+    """`t` with room for `documents` more documents and `inners` more internal nodes.
 
-    Half is what real data needs (1.5 nodes a document); an insertion that finds no slot stops and asks again.
+    By default half as many internal nodes as documents, which is what real data needs, and RESERVE. An insertion that
+    finds no free slot stops, and is resumed with more room.
     """
     meta = t.meta
     inners = documents // 2 + RESERVE if inners is None else inners
@@ -134,7 +136,7 @@ def with_room(t: TreeArrays, documents: int, inners: int | None = None) -> TreeA
 
 
 def rows_in_use(meta: Longs) -> dict[str, int]:
-    """How many rows of each array are in use, by name; arrays that are not named are in use as a whole."""
+    """How many rows of each array are in use, by name; arrays that are not listed are in use as a whole."""
     return {
         **dict.fromkeys(NODE_FIELDS, int(meta[Meta.SLOTS])),
         **dict.fromkeys(LEAF_FIELDS, int(meta[Meta.LEAF_ROWS])),
@@ -144,13 +146,13 @@ def rows_in_use(meta: Longs) -> dict[str, int]:
 
 
 def used(t: TreeArrays) -> dict[str, npt.NDArray[Any]]:
-    """The part of each array that is in use, by name: what is worth saving."""
+    """The part of each array that is in use, by name: what is saved."""
     rows = rows_in_use(t.meta)
     return {name: array[: rows.get(name, len(array))] for name, array in t._asdict().items()}
 
 
 def _longer(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
-    """A copy of `array` with room for at least `rows`: half as much again, so that copying stays cheap in all."""
+    """A copy of `array` with at least `rows`, and half as many again as before: growing takes linear time in all."""
     longer = np.empty((max(rows, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer

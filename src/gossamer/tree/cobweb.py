@@ -1,4 +1,4 @@
-"""CobwebTree: a Cobweb/4V concept tree over vectors, grown one document at a time."""
+"""CobwebTree: a Cobweb/4V tree of concepts over vectors, grown one document at a time or agglomerated at once."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from gossamer.errors import CorruptError, DimensionError, InvariantError, Parame
 from gossamer.files.bundle import CURE, Bundle, read_bundle, write_bundle
 from gossamer.results import Refinement, TreeStats
 from gossamer.runtime.interrupts import uninterrupted
-from gossamer.tree import inspect
-from gossamer.tree.agglomeration import ALL
+from gossamer.tree import views
+from gossamer.tree.agglomeration import LARGEST_GROUP
 from gossamer.tree.arrays import RESERVE, Limit, Meta, TreeArrays, empty_arrays, used, with_room
 from gossamer.tree.insertion import insert_rows
-from gossamer.tree.node import NodeView
-from gossamer.tree.rebuild import Neighbours, in_tree_order, put_together, total_utility
+from gossamer.tree.rebuild import BuildOptions, Neighbours, in_tree_order, rebuild_arrays, total_utility
 from gossamer.tree.removal import remove_documents
 from gossamer.tree.structure import rehash
-from gossamer.tree.validation import as_tree
+from gossamer.tree.validation import as_tree, check_tree
+from gossamer.tree.views import NodeView
 
 _CHUNK = 4096
-"""Rows for one call into compiled code: between two of them the caller hears of progress and can interrupt."""
-
+"""Rows inserted by one call of a kernel: between two calls progress is reported, and Ctrl-C is seen."""
 
 Progress: TypeAlias = Callable[[int, int], None]
+"""Called as progress(done, total), in documents."""
 
 
-def _as_share(progress: Progress | None, total: int, part: int = 0, parts: int = 1) -> Callable[[float], None]:
-    """For whoever knows what share of one part is done: says it as steps of all parts."""
+def _by_share(progress: Progress | None, total: int, part: int = 0, parts: int = 1) -> Callable[[float], None]:
+    """A function of the share that is done of one part, which reports progress over all parts."""
 
-    def hear(share: float) -> None:
+    def report(share: float) -> None:
         if progress is not None:
             progress(int((part + share) / parts * total), total)
 
-    return hear
+    return report
 
 
 class CobwebTree:
-    """A tree of concepts over vectors. Documents are numbered 0, 1, 2 ... as they come; a number is never used again.
+    """A tree of concepts over vectors. Documents are numbered 0, 1, 2 ... as they come; a number is not used again.
 
-    Not safe for use from several threads while one of them changes it; `VectorIndex` adds the lock.
+    Not safe to use from several threads while one of them changes it; `VectorIndex` adds the lock.
 
     >>> tree = CobwebTree(dim=2, acuity=5.0)
     >>> tree.insert_many([[0, 0], [9, 9], [0, 1], [9, 8]])
@@ -60,15 +60,15 @@ class CobwebTree:
     """
 
     PAPER_ACUITY: ClassVar[float] = 1.0 / (2.0 * math.pi * math.e)
-    """With it a single document has zero differential entropy. Far too small for good trees: see the design notes."""
+    """1/(2πe): with it a single document has zero differential entropy. Far too small for good trees."""
 
     MAX_DIM: ClassVar[int] = 4096
 
     def __init__(self, dim: int, acuity: float = 5.0) -> None:
         """A tree for vectors of `dim` dimensions.
 
-        `acuity` is added to every variance. It is best set to about five times the mean variance of a
-        dimension; the default suits vectors whose dimensions have variance one.
+        `acuity` is added to every variance. A good value is five times the mean variance of a dimension; the default
+        suits vectors whose dimensions have variance one.
         """
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or not 1 <= dim <= self.MAX_DIM:
             raise DimensionError(f"dim must be a whole number from 1 to {self.MAX_DIM}, got {dim!r}")
@@ -77,7 +77,7 @@ class CobwebTree:
         self._t = empty_arrays(int(dim), float(acuity))
         self._neighbours: Neighbours | None = None
 
-    # -- growing and shrinking ---------------------------------------------------------------------
+    # -- insertion and removal ---------------------------------------------------------------------
 
     def insert(self, x: npt.ArrayLike) -> int:
         """Insert one vector; returns its document number."""
@@ -89,13 +89,13 @@ class CobwebTree:
     def insert_many(self, X: npt.ArrayLike, *, progress: Callable[[int, int], None] | None = None) -> Longs:
         """Insert the rows of X in order; returns their document numbers.
 
-        `progress(done, total)` is called after every few thousand rows. An exception from it, or Ctrl-C,
-        stops there: the rows reported so far are in, the tree is valid, the rest was never touched.
+        `progress(done, total)` is called after every few thousand rows. An exception from it, or Ctrl-C, stops there:
+        the rows reported so far are in the tree, which is valid, and the rest are not.
         """
         X = as_vectors(X, self.dim)
         first = self.next_document
         with uninterrupted():
-            # At once, and for refining too: to copy all vectors again and again takes a third of the time.
+            # For all rows at once: to copy all vectors again and again takes a third of the time.
             self._make_room(len(X) + RESERVE)
         for start in range(0, len(X), _CHUNK):
             chunk = X[start : start + _CHUNK]
@@ -106,37 +106,20 @@ class CobwebTree:
         return np.arange(first, first + len(X), dtype=np.int64)
 
     def reserve(self, documents: int) -> None:
-        """Make room for so many more documents, so that inserting them allocates nothing."""
+        """Make room for so many more documents, so that inserting them allocates nothing and cannot fail."""
         with uninterrupted():
             self._make_room(documents + RESERVE, documents + RESERVE)
 
     def insert_reserved(self, X: npt.NDArray[np.float32]) -> None:
-        """Insert rows that were checked, and that room was made for with `reserve`: nothing in this can fail."""
+        """Insert rows that were checked, and that `reserve` made room for; cannot fail."""
         with uninterrupted():
             self._insert_chunk(X)
-
-    def grown(
-        self, X: npt.NDArray[np.float32], *, scale: npt.ArrayLike | None = None, flat: bool = False,
-        progress: Progress | None = None,
-    ) -> TreeArrays:  # fmt: skip
-        """The tree that `grow` would make, beside this one, which stays as it is until `replace_arrays`.
-
-        Room for X must have been made with `reserve`, because both share the vectors.
-        """
-        hear = _as_share(progress, self.n_documents + len(X))
-        new, _ = put_together(self._t, X, self._weights(scale), flat=flat, keep=0, looking_in_tree=False, hear=hear)
-        hear(1.0)
-        return new
-
-    def replace_arrays(self, arrays: TreeArrays) -> None:
-        """Become the tree that `grown` made."""
-        self._t, self._neighbours = arrays, None
 
     def _insert_chunk(self, X: npt.NDArray[np.float32]) -> None:
         self._make_room(len(X))
         done, node = insert_rows(self._t, X, 0, NONE)
         while done < len(X):
-            # Half an internal node a document was not enough; or, within one document, many merges.
+            # More concepts than expected: over half as many as documents, or many merges for one document.
             self._make_room(len(X))
             done, node = insert_rows(self._t, X, done, node)
 
@@ -156,40 +139,9 @@ class CobwebTree:
         with uninterrupted():
             remove_documents(self._t, gone)
 
-    def refine(
-        self,
-        passes: int = 1,
-        *,
-        scale: npt.ArrayLike | None = None,
-        flat: bool = False,
-        keep: int = 0,
-        progress: Progress | None = None,
-    ) -> Refinement:
-        """Take all documents out and put the tree together anew; returns the utility before and after.
+    # -- agglomeration -----------------------------------------------------------------------------
 
-        What comes of it depends on the documents, not on the order in which they came. Each is compared with all
-        others or, where there are more than 131,072, with so many at most that are near by a first look; each further
-        pass looks in the tree that the last one made. Fewer need no second pass, and get none.
-
-        `scale` weighs the dimensions by which it is decided what belongs together: that which whitening shrank, say, to
-        see documents as they were. A `flat` tree has fewer levels above: rankings that add up what all concepts on the
-        way say are better in one, groups of documents are better in the other. `keep` so many neighbours of each leaf
-        for `take_neighbours`.
-
-        Documents and leaves keep their ids, other nodes come and go. `progress` is called as by `insert_many`. After
-        Ctrl-C the tree is what the last whole pass made of it. Meanwhile a second tree is in memory, the vectors twice
-        more, and a kilobyte for each leaf.
-        """
-        passes, weights = positive(passes, "passes"), self._weights(scale)
-        before = total_utility(self._t)
-        nothing = np.zeros((0, self.dim), np.float32)
-        needed = passes if self._t.meta[Meta.LEAVES] > ALL else 1
-        for number in range(needed):
-            hear = _as_share(progress, self.n_documents, number, needed)
-            self._put_together(nothing, weights, flat, keep, hear, looking_in_tree=number > 0)
-        return Refinement(needed, before, total_utility(self._t))
-
-    def grow(
+    def agglomerate(
         self,
         X: npt.ArrayLike,
         *,
@@ -198,45 +150,100 @@ class CobwebTree:
         keep: int = 0,
         progress: Progress | None = None,
     ) -> Longs:
-        """Insert the rows of X at once, and put the tree together anew; returns their document numbers.
+        """Insert the rows of X and rebuild the tree over all documents; returns the numbers of the new ones.
 
-        The tree is that of `insert_many` and `refine`, in less time: the way to load much into an empty tree. All rows
-        go in or, after an error or Ctrl-C, none. For the rest see `refine`.
+        The tree is that of `insert_many` and `rebuild`, in less time: the way to load much into an empty tree. All rows
+        are inserted or, after an error or Ctrl-C, none. For the options see `rebuild`.
         """
-        X, weights = as_vectors(X, self.dim), self._weights(scale)
+        X = as_vectors(X, self.dim)
         first = self.next_document
-        self._put_together(X, weights, flat, keep, _as_share(progress, self.n_documents + len(X)))
+        options = BuildOptions(self._weights(scale), flat, keep)
+        self._rebuild(X, options, _by_share(progress, self.n_documents + len(X)))
         return np.arange(first, first + len(X), dtype=np.int64)
 
+    def agglomerated(
+        self,
+        X: npt.NDArray[np.float32],
+        *,
+        scale: npt.ArrayLike | None = None,
+        flat: bool = False,
+        progress: Progress | None = None,
+    ) -> TreeArrays:
+        """The tree that `agglomerate` would make, beside this one, which does not change until `replace_arrays`.
+
+        `reserve` must have made room for X, because both trees share the vectors.
+        """
+        report = _by_share(progress, self.n_documents + len(X))
+        new, _ = rebuild_arrays(self._t, X, BuildOptions(self._weights(scale), flat), report)
+        report(1.0)
+        return new
+
+    def replace_arrays(self, arrays: TreeArrays) -> None:
+        """Become the tree that `agglomerated` made."""
+        self._t, self._neighbours = arrays, None
+
+    def rebuild(
+        self,
+        passes: int = 1,
+        *,
+        scale: npt.ArrayLike | None = None,
+        flat: bool = False,
+        keep: int = 0,
+        largest_group: int = LARGEST_GROUP,
+        progress: Progress | None = None,
+    ) -> Refinement:
+        """Build a new tree over all documents, by Ward's rule; returns the utility before and after.
+
+        The result depends on the documents, not on the order in which they came. Documents and leaves keep their ids,
+        concepts are new. `progress` is called as by `insert_many`; after Ctrl-C the tree is that of the last whole
+        pass. Meanwhile memory holds a second tree, the vectors twice more, and a kilobyte for each leaf.
+
+        passes: up to `largest_group` leaves are compared each with each, in one pass. More are compared in groups of
+            leaves that are near by a first look; each further pass groups them by the tree of the pass before.
+        scale: factors of the dimensions where documents and concepts are compared, such as
+            `Whitener.unwhitening_scales`.
+        flat: make fewer levels. Rankings that add up the scores of all concepts of a path are better in a flat tree;
+            groups of documents are better in the other.
+        keep: how many nearest neighbours of each leaf `take_neighbours` returns.
+        """
+        passes, largest_group = positive(passes, "passes"), positive(largest_group, "largest_group")
+        options = BuildOptions(self._weights(scale), flat, keep, largest_group=largest_group)
+        needed = passes if self._t.meta[Meta.LEAVES] > largest_group else 1
+        before = total_utility(self._t)
+        no_rows = np.zeros((0, self.dim), np.float32)
+        for number in range(needed):
+            report = _by_share(progress, self.n_documents, number, needed)
+            self._rebuild(no_rows, options._replace(by_tree=number > 0), report)
+        return Refinement(needed, before, total_utility(self._t))
+
+    def refine(self, passes: int = 1, **options: Any) -> Refinement:
+        """The old name of `rebuild`."""
+        return self.rebuild(passes, **options)
+
     def take_neighbours(self) -> Neighbours | None:
-        """What `grow` or `refine` was asked to keep, once, if nothing changed since."""
+        """The nearest neighbours that `agglomerate` or `rebuild` kept, once, and if nothing has changed since."""
         neighbours, self._neighbours = self._neighbours, None
         fresh = neighbours is not None and neighbours.changes == self._t.meta[Meta.CHANGES]
         return neighbours if fresh else None
 
     def _weights(self, scale: npt.ArrayLike | None) -> Doubles:
-        """The scale, checked; without one, every dimension counts as it is."""
+        """The scale, checked; ones without a scale."""
         weights = np.ones(self.dim) if scale is None else np.asarray(scale, np.float64)
         if weights.shape != (self.dim,) or not (np.isfinite(weights).all() and (weights >= 0).all()):
             raise ParameterError(f"scale must be {self.dim} numbers that are not negative, one a dimension")
         return weights
 
-    def _put_together(
-        self, X: npt.NDArray[np.float32], weights: Doubles, flat: bool, keep: int, hear: Callable[[float], None],
-        *, looking_in_tree: bool = False,
-    ) -> None:  # fmt: skip
-        """Beside the tree that is there, which is what everyone sees until the new one is whole."""
+    def _rebuild(self, X: npt.NDArray[np.float32], options: BuildOptions, report: Callable[[float], None]) -> None:
+        """Rebuild with the rows of X. The tree in use stays as it is until the new one is whole."""
         with uninterrupted():
             self._make_room(len(X) + RESERVE, 0)  # here, because the new tree shares the vectors
-        new, neighbours = put_together(
-            self._t, X, weights, flat=flat, keep=keep, looking_in_tree=looking_in_tree, hear=hear
-        )
+        new, neighbours = rebuild_arrays(self._t, X, options, report)
         if len(X) and not self._t.meta[Meta.LEAF_ROWS]:
             new = in_tree_order(new)
-        hear(1.0)
-        self._t, self._neighbours = new, neighbours if keep else None
+        report(1.0)
+        self._t, self._neighbours = new, neighbours if options.keep else None
 
-    # -- looking -----------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     @property
     def dim(self) -> int:
@@ -245,7 +252,7 @@ class CobwebTree:
 
     @property
     def acuity(self) -> float:
-        """What is added to every variance."""
+        """The number that is added to every variance."""
         return float(self._t.limits[Limit.ACUITY])
 
     @property
@@ -265,17 +272,17 @@ class CobwebTree:
 
     @property
     def root(self) -> int:
-        """The id of the root; -1 while the tree is empty. It changes when a new node grows above it."""
+        """The id of the root; -1 for an empty tree. It changes when a node is made above the root."""
         return int(self._t.meta[Meta.ROOT])
 
     @property
     def depth(self) -> int:
         """Steps from the root to the deepest leaf."""
-        return inspect.depth(self._t)
+        return views.depth(self._t)
 
     @property
     def arrays(self) -> TreeArrays:
-        """The state, for rankers; to be read, not written."""
+        """The state, for kernels to read; only this class writes it."""
         return self._t
 
     def __len__(self) -> int:
@@ -285,12 +292,12 @@ class CobwebTree:
         return f"CobwebTree(dim={self.dim}, acuity={self.acuity:g}, documents={self.n_documents}, nodes={self.n_nodes})"
 
     def node(self, node: int) -> NodeView:
-        """A read-only view of a node. Ids are stable as long as the node lives."""
+        """A read-only view of a node. The id of a node does not change while the node exists."""
         return NodeView(self._t, node)
 
     def documents_below(self, node: int) -> Longs:
         """The documents below a node, in ascending order."""
-        return inspect.documents_below(self._t, self.node(node).id)
+        return views.documents_below(self._t, self.node(node).id)
 
     def leaf(self, document: int) -> int:
         """The id of the leaf that holds a document."""
@@ -307,7 +314,7 @@ class CobwebTree:
     def stats(self) -> TreeStats:
         """The shape of the tree, and how often each operator was applied."""
         meta = self._t.meta
-        branching = Counter(inspect.branching(self._t).tolist())
+        branching = Counter(views.branching(self._t).tolist())
         return TreeStats(
             documents=self.n_documents,
             nodes=self.n_nodes,
@@ -326,12 +333,12 @@ class CobwebTree:
         )
 
     def check(self) -> None:
-        """Raise `InvariantError` if anything about the tree is inconsistent: links, counts, moments, caches."""
-        inspect.check(self._t)
+        """Raise `InvariantError` if anything in the tree is inconsistent: links, counts, moments, entropies."""
+        check_tree(self._t)
 
     def _known_document(self, document: Any) -> int:
         if not isinstance(document, int | np.integer) or isinstance(document, bool):
-            raise UnknownIdError(f"documents are numbered, got {document!r}")
+            raise UnknownIdError(f"documents are named by their numbers, got {document!r}")
         made = self.next_document
         if not 0 <= document < made or self._t.leaf[document] == NONE:
             reason = "was removed" if 0 <= document < made else f"never was: numbers so far end at {made - 1}"
@@ -346,7 +353,7 @@ class CobwebTree:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CobwebTree:
-        """Read a tree back: same ids, same numbers, and it grows on as if it had never left memory."""
+        """Read a tree that `save` wrote: it has the same ids and grows as the saved one would have."""
         return cls.from_bundle(read_bundle(path, "tree"))
 
     def to_bundle(self) -> Bundle:

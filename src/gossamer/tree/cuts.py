@@ -1,14 +1,14 @@
-"""The best cut of a tree into groups: a few concepts that cover every document once, chosen by utility, not by depth.
+"""The best cut of a tree: n concepts that cover every document once, chosen by utility and not by depth.
 
-The category utility of a partition into groups c is ``H(root) − Σ P(c)·H(c)`` (factor ½ dropped), so the best cut
-with at most n groups minimises ``Σ n_c·H(c)``: what is left unexplained within groups. Going down never costs
-anything, so a best cut uses as many of its n groups as the branching of the tree lets it.
+The category utility of a partition into groups c is H(root) − Σ P(c)·H(c) (factor ½ dropped), so the best cut into at
+most n groups minimises the cost Σ n_c·H(c). To open a concept, that is to replace it by its children, never costs
+anything, so a best cut has as many of n groups as the branching of the tree allows.
 
-That minimum is found exactly, in two steps. A price on every group makes each concept's choice, to be one group or
-to leave it to its children, independent of all others: one pass up the tree. The price at which at most n groups
-remain bounds the minimum from below, and a pass down shows which concepts no best cut takes apart. What is left,
-a few hundred concepts where there were a hundred thousand, is small enough for dynamic programming over the number
-of groups (a knapsack on a tree).
+The minimum is found exactly, in two steps. First a price is added for every group (a Lagrange multiplier): then each
+concept can be decided independently of all others, whether it is one group or is opened, in one pass up the tree. The
+lowest price at which at most n groups remain bounds the minimum from below, and a pass down the tree shows which
+concepts no best cut opens. Second, dynamic programming over the number of groups (a knapsack on a tree) decides the
+others: a few hundred of a hundred thousand concepts.
 """
 
 from __future__ import annotations
@@ -31,43 +31,43 @@ from gossamer.tree.structure import parents_first
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _ROUNDING: Final = 1e-12
-"""Sums closer than this share of the largest cost are taken for equal."""
+"""Costs that differ by less than this share of the largest cost count as equal."""
 
 _HALVINGS: Final = 60
-"""Of the interval in which the price is sought. A rough price is no error: it leaves more to the second step."""
+"""Steps of the bisection for the price. A price that is not exact is no error: it leaves more to the second step."""
 
 
 def best_cut(tree: TreeArrays, n: int) -> list[int]:
-    """The concepts of the best cut into about `n` groups, large ones first; none of an empty tree.
+    """The concepts of the best cut into about `n` groups, large ones first; none for an empty tree.
 
-    A cut takes all children of a concept or none, so that a small `n` may not be met: then the number nearest to it is
-    taken, of two the lower. Documents alone are never split, so there are no more groups than different documents.
+    A cut contains all children of a concept or none, so there may be no cut into exactly `n` groups: then it has the
+    nearest number that there is, of two the lower. There are at most as many groups as different documents.
     """
     return nested_cuts(tree, [n])[0]
 
 
 def nested_cuts(tree: TreeArrays, sizes: Sequence[int]) -> list[list[int]]:
-    """Cuts from coarse to fine, of about `sizes` groups each: the best one, then the best that refines it, and so on.
+    """Cuts from coarse to fine, into about `sizes` groups: the best one, then the best that refines it, and so on.
 
-    Each group of a cut lies inside one group of the cut before.
+    Each group of a cut lies in one group of the cut before.
     """
     wanted = [positive(size, "the number of groups") for size in sizes]
     if not wanted or any(finer <= coarser for coarser, finer in pairwise(wanted)):
         raise ParameterError(f"levels are rising numbers of groups, as in [8, 40, 200], got {list(sizes)}")
     if tree.meta[Meta.ROOT] == NONE:
         return [[] for _ in wanted]
-    outline = Outline.of(tree)
+    costs = CostTree.of(tree)
     cuts = []
     for size in wanted:
-        places = outline.nearest_cut(size)
-        cuts.append(sorted(outline.nodes[places].tolist(), key=lambda node: (-int(tree.size[node]), node)))
-        outline.keep_apart(places)
+        places = costs.nearest_cut(size)
+        cuts.append(sorted(costs.nodes[places].tolist(), key=lambda node: (-int(tree.size[node]), node)))
+        costs.refine_only(places)
     return cuts
 
 
 @dataclass(frozen=True)
-class Outline:
-    """A tree by levels: places 0, 1, 2 ..., parents before children, and the children of one side by side."""
+class CostTree:
+    """A tree with a cost for each node. Nodes have places 0, 1, 2 ..., level by level, siblings side by side."""
 
     nodes: Ints
     n_children: Longs
@@ -75,16 +75,16 @@ class Outline:
     """The place of the first child, where there is one."""
     levels: list[slice]
     cost: Doubles
-    """Of each place as a group; infinite where it may not be one."""
+    """Of each node as one group; infinite where it must not be one."""
 
     @classmethod
-    def of(cls, tree: TreeArrays) -> Outline:
-        """A tree as it is. A group costs n·H, less what its documents would cost as leaves."""
+    def of(cls, tree: TreeArrays) -> CostTree:
+        """The nodes of a tree; a group costs n·h, that is n·H less what its documents would cost as leaves."""
         nodes = parents_first(tree, int(tree.meta[Meta.ROOT]))
         return cls.by_counts(nodes, tree.n_children[nodes].astype(np.int64), tree.size[nodes] * tree.h[nodes])
 
     @classmethod
-    def by_counts(cls, nodes: Ints, n_children: Longs, cost: Doubles) -> Outline:
+    def by_counts(cls, nodes: Ints, n_children: Longs, cost: Doubles) -> CostTree:
         """From nodes listed level by level, with the number of children and the cost of each."""
         ends = 1 + np.cumsum(n_children)
         levels, start, stop = [], 0, 1
@@ -94,14 +94,14 @@ class Outline:
         return cls(nodes, n_children, ends - n_children, levels, cost)
 
     def children(self, place: int) -> range:
-        """The places of the children."""
+        """The places of the children of a node."""
         first = int(self.first[place])
         return range(first, first + int(self.n_children[place]))
 
     def nearest_cut(self, n: int) -> list[int]:
-        """The best cut with `n` groups, or where there is none with the number nearest to it."""
+        """The best cut into `n` groups, or where there is none, into the nearest number that there is."""
         fewer = self.cut(n)
-        # Taking one more concept apart adds at most as many groups as the widest has children.
+        # To open one more concept adds at most as many groups as the widest has children.
         widest = int(self.n_children[fewer].max())
         for more in range(n + 1, min(2 * n - len(fewer), len(fewer) + widest)):
             found = self.cut(more)
@@ -110,27 +110,27 @@ class Outline:
         return fewer
 
     def cut(self, n: int) -> list[int]:
-        """The places of a cut with at most `n` groups that costs least."""
+        """The places of the cut into at most `n` groups with the lowest cost."""
         price = _price(self, n)
         bound = _Bound.at(self, price, n)
         if bound.gap <= bound.rounding:
-            return self.below(bound.apart)
+            return self.below(bound.opened)
         tables = _tables(self, bound.may_open(self), n)
         return _read_off(self, tables)
 
-    def below(self, apart: Flags) -> list[int]:
-        """The cut that takes exactly the places `apart` to pieces: those reached from the root that are not."""
+    def below(self, opened: Flags) -> list[int]:
+        """The cut that opens exactly the nodes `opened`."""
         found, waiting = [], [0]
         while waiting:
             place = waiting.pop()
-            if apart[place]:
+            if opened[place]:
                 waiting.extend(self.children(place))
             else:
                 found.append(place)
         return found
 
-    def keep_apart(self, cut: Sequence[int]) -> None:
-        """From now on nothing above this cut is a group."""
+    def refine_only(self, cut: Sequence[int]) -> None:
+        """Allow no group above this cut from now on."""
         inside = np.zeros(len(self.nodes), bool)
         inside[list(cut)] = True
         for above, below in pairwise(self.levels):
@@ -141,28 +141,28 @@ class Outline:
 # -- a price for every group ---------------------------------------------------------------------------
 
 
-def _priced(outline: Outline, price: float) -> tuple[Doubles, Doubles, Longs]:
-    """For each place the least that everything below costs, price included: at all, and taken apart; and its groups."""
-    least = outline.cost + price
-    apart = np.full(len(least), np.inf)
+def _priced(tree: CostTree, price: float) -> tuple[Doubles, Doubles, Longs]:
+    """For each node, with a price for every group: the lowest cost, the lowest if it is opened, and the groups then."""
+    least = tree.cost + price
+    opened = np.full(len(least), np.inf)
     groups = np.ones(len(least), np.int64)
-    for above, below in zip(reversed(outline.levels[:-1]), reversed(outline.levels[1:]), strict=True):
-        inner = above.start + np.flatnonzero(outline.n_children[above])
-        starts = outline.first[inner] - below.start
-        apart[inner] = np.add.reduceat(least[below], starts)
-        better = apart[inner] < least[inner]
+    for above, below in zip(reversed(tree.levels[:-1]), reversed(tree.levels[1:]), strict=True):
+        inner = above.start + np.flatnonzero(tree.n_children[above])
+        starts = tree.first[inner] - below.start
+        opened[inner] = np.add.reduceat(least[below], starts)
+        better = opened[inner] < least[inner]
         groups[inner[better]] = np.add.reduceat(groups[below], starts)[better]
-        least[inner] = np.minimum(least[inner], apart[inner])
-    return least, apart, groups
+        least[inner] = np.minimum(least[inner], opened[inner])
+    return least, opened, groups
 
 
-def _price(outline: Outline, n: int) -> float:
-    """The lowest price, nearly, at which the best cut has at most `n` groups."""
-    low, high = 0.0, float(outline.cost[np.isfinite(outline.cost)].sum()) + 1.0
+def _price(tree: CostTree, n: int) -> float:
+    """The lowest price at which the best cut has at most `n` groups, by bisection."""
+    low, high = 0.0, float(tree.cost[np.isfinite(tree.cost)].sum()) + 1.0
     for _ in range(_HALVINGS):
         deadline.check()
         middle = (low + high) / 2
-        if _priced(outline, middle)[2][0] > n:
+        if _priced(tree, middle)[2][0] > n:
             low = middle
         else:
             high = middle
@@ -171,32 +171,33 @@ def _price(outline: Outline, n: int) -> float:
 
 @dataclass(frozen=True)
 class _Bound:
-    """What one price tells about all cuts with at most n groups."""
+    """What a price implies for all cuts into at most n groups."""
 
-    apart: Flags
-    """Places that the best cut at this price takes to pieces."""
+    opened: Flags
+    """Nodes that the best cut at this price opens."""
     forced: Doubles
-    """No cut that takes a place to pieces, and with it all above, costs less than this."""
+    """For each node, a lower bound of the cost of all cuts that open it, and so all above it."""
     cost: float
-    """Of the best cut at this price, without the price: a cut with at most n groups, so the best costs no more."""
+    """Of the best cut at this price, price excluded: it has at most n groups, so that the best cut costs no more."""
     gap: float
-    """How much less the best might cost."""
+    """By how much the cost of the best cut may be lower."""
     rounding: float
+    """Costs that differ by less are equal."""
 
     @classmethod
-    def at(cls, outline: Outline, price: float, n: int) -> _Bound:
-        least, apart, groups = _priced(outline, price)
-        forced = apart - n * price
-        for above, below in pairwise(outline.levels):
-            parents = np.repeat(np.arange(above.start, above.stop), outline.n_children[above])
-            forced[below] = forced[parents] - least[below] + apart[below]
+    def at(cls, tree: CostTree, price: float, n: int) -> _Bound:
+        least, opened, groups = _priced(tree, price)
+        forced = opened - n * price
+        for above, below in pairwise(tree.levels):
+            parents = np.repeat(np.arange(above.start, above.stop), tree.n_children[above])
+            forced[below] = forced[parents] - least[below] + opened[below]
         cost = float(least[0] - groups[0] * price)
-        rounding = _ROUNDING * float(np.max(outline.cost, where=np.isfinite(outline.cost), initial=0.0))
-        return cls(apart < outline.cost + price, forced, cost, cost - float(least[0] - n * price), rounding)
+        rounding = _ROUNDING * float(np.max(tree.cost, where=np.isfinite(tree.cost), initial=0.0))
+        return cls(opened < tree.cost + price, forced, cost, cost - float(least[0] - n * price), rounding)
 
-    def may_open(self, outline: Outline) -> Flags:
-        """The places that a best cut may take to pieces; with each of them all above it."""
-        flags: Flags = (self.forced <= self.cost + self.rounding) & (outline.n_children > 0)
+    def may_open(self, tree: CostTree) -> Flags:
+        """The nodes that a best cut may open; with each of them all above it."""
+        flags: Flags = (self.forced <= self.cost + self.rounding) & (tree.n_children > 0)
         return flags
 
 
@@ -205,31 +206,31 @@ class _Bound:
 
 @dataclass(frozen=True)
 class _Table:
-    """For a place and each number of groups: the least cost, and how many of the groups each child gets."""
+    """For a node and each number of groups: the lowest cost, and how many of the groups each child gets."""
 
     cost: Doubles
-    """By number of groups, from none, which is impossible."""
+    """By number of groups, from 0, which is impossible."""
     shares: tuple[Longs, ...] = ()
-    """For the second child and each after it: how many of the groups that it and those before it have are its own."""
+    """For the second child and each after it: its number of groups, by the number that it and those before it have."""
 
 
-def _tables(outline: Outline, inner: Flags, n: int) -> dict[int, _Table]:
-    """The table of every place that may be a group or lie above one, children before parents."""
+def _tables(tree: CostTree, inner: Flags, n: int) -> dict[int, _Table]:
+    """The tables of the nodes that may be opened and of their children, children before parents."""
     tables: dict[int, _Table] = {}
     for place in reversed(np.flatnonzero(inner).tolist()):
         deadline.check()
-        for child in outline.children(place):
+        for child in tree.children(place):
             if child not in tables:
-                tables[child] = _Table(np.array([np.inf, outline.cost[child]]))
-        tables[place] = _opened(outline.cost[place], [tables[child] for child in outline.children(place)], n)
-    return tables or {0: _Table(np.array([np.inf, outline.cost[0]]))}
+                tables[child] = _Table(np.array([np.inf, tree.cost[child]]))
+        tables[place] = _table(tree.cost[place], [tables[child] for child in tree.children(place)], n)
+    return tables or {0: _Table(np.array([np.inf, tree.cost[0]]))}
 
 
-def _opened(alone: float, children: Sequence[_Table], n: int) -> _Table:
-    """The table of a place with these children: one group costs `alone`."""
+def _table(alone: float, children: Sequence[_Table], n: int) -> _Table:
+    """The table of a node with these children; as one group it costs `alone`."""
     cost, shares = children[0].cost, []
     for child in children[1:]:
-        cost, share = _together(cost, child.cost, n)
+        cost, share = _combine(cost, child.cost, n)
         shares.append(share)
     if len(cost) < 2:  # more children than groups
         return _Table(np.array([np.inf, alone]))
@@ -237,8 +238,8 @@ def _opened(alone: float, children: Sequence[_Table], n: int) -> _Table:
     return _Table(cost, tuple(shares))
 
 
-def _together(left: Doubles, right: Doubles, n: int) -> tuple[Doubles, Longs]:
-    """The least cost of two parts side by side by their number of groups, and the groups of the right one."""
+def _combine(left: Doubles, right: Doubles, n: int) -> tuple[Doubles, Longs]:
+    """The lowest cost of two parts by their number of groups together, and the groups of the right part in it."""
     most = min(len(left) + len(right) - 2, n)
     cost = np.full(most + 1, np.inf)
     share = np.zeros(most + 1, np.int64)
@@ -252,15 +253,15 @@ def _together(left: Doubles, right: Doubles, n: int) -> tuple[Doubles, Longs]:
     return cost, share if few is right else np.arange(most + 1) - share
 
 
-def _read_off(outline: Outline, tables: dict[int, _Table]) -> list[int]:
-    """The cut that the tables say is the best; of equals the one with the fewest groups."""
+def _read_off(tree: CostTree, tables: dict[int, _Table]) -> list[int]:
+    """The best cut by the tables; of equal ones that with the fewest groups."""
     found, waiting = [], [(0, int(np.argmin(tables[0].cost)))]
     while waiting:
         place, groups = waiting.pop()
         if groups == 1:
             found.append(place)
             continue
-        children = outline.children(place)
+        children = tree.children(place)
         for child, share in zip(reversed(children), reversed(tables[place].shares), strict=False):
             waiting.append((child, int(share[groups])))
             groups -= int(share[groups])

@@ -1,13 +1,12 @@
-"""Refining: take all documents out and put the tree over them together anew, now that all of them are known.
+"""Rebuilding: a new tree over all documents of a tree, and some more, built from below by `agglomeration`.
 
-A tree that grows one document at a time shows the order in which they came: the first were sorted into a tree that knew
-little, and a first split that was poor is mended document by document at best. So everything is taken out, and put
-together from below (see `unite`). What comes of it depends on the documents alone. Ids of documents and leaves stay
-what they are, and so do rows; only the concepts between them change.
+A tree that is grown one document at a time depends on their order: the first were sorted into a tree that knew little.
+A rebuilt tree depends on the documents alone. Documents and leaves keep their numbers and rows; the concepts above them
+are new.
 
-To take documents out one by one and sort each in again from the root (Fisher 1996) mends less: of the ten nearest, the
-tree alone found 0.86 with 2,000 nodes on MS MARCO, 0.90 after two such sweeps and an order made for it, 0.95 so; and a
-sweep after this loses again what sweeps cannot reach (0.89).
+What did not help: to remove documents one by one and insert each again from the root (Fisher 1996). Of the ten nearest,
+the tree alone found 0.86 with 2,000 nodes on MS MARCO, 0.90 after two such passes in an order made for it, and 0.95
+rebuilt; a pass after rebuilding loses some of that again (0.89).
 """
 
 from __future__ import annotations
@@ -18,106 +17,111 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
+from gossamer.neighbours.all_pairs import Nearest
+from gossamer.neighbours.quantise import choose_robust_grid, to_steps
 from gossamer.runtime.jit import kernel
-from gossamer.tree.agglomeration import in_steps, limits_of, nearest_points, parts_first, plant, united
+from gossamer.tree.agglomeration import LARGEST_GROUP, add_concepts, agglomerate, dendrogram, nearest_neighbours
 from gossamer.tree.arrays import (
     DOCUMENT_FIELDS,
     INNER_FIELDS,
     LEAF_FIELDS,
     NODE_FIELDS,
     RESERVE,
+    Limit,
     Meta,
     TreeArrays,
+    empty_arrays,
     with_room,
 )
 from gossamer.tree.insertion import widen
-from gossamer.tree.structure import find_leaf, hang_document, leaf_rows, new_leaf
-from gossamer.tree.utility import content_hash
+from gossamer.tree.structure import add_document, find_leaf, hash_rows, leaf_rows, new_leaf, rehash
 
-_INNERS: Final = 0.53
-"""Internal nodes a leaf that there is room for: MS MARCO has 0.52. (Too little means to copy them all.)"""
+_CONCEPTS_PER_LEAF: Final = 0.53
+"""Internal nodes that room is made for, by the number of leaves: MS MARCO has 0.52. With too little, all are copied."""
 
-_COMPARING: Final = 0.8
-"""The share of the time that comparing takes."""
+_COMPARISON: Final = 0.8
+"""The share of the time that comparing leaves takes, for the report of progress."""
 
 
 class Neighbours(NamedTuple):
-    """The nearest others of each leaf, for whoever links them."""
+    """The nearest others of each leaf, for the links between leaves."""
 
     leaves: Ints
     places: Ints  # in `leaves`, nearest first; NONE where there are no more
-    apart: Floats  # squared distances, by codes
-    changes: int  # Meta.CHANGES of the tree they are leaves of
+    distances: Floats  # squared, by codes
+    changes: int  # Meta.CHANGES of the tree whose leaves they are
 
 
-def put_together(
-    t: TreeArrays, X: Floats, weights: Doubles, *,
-    flat: bool, keep: int, looking_in_tree: bool, hear: Callable[[float], None],
-) -> tuple[TreeArrays, Neighbours]:  # fmt: skip
-    """A tree of what is in `t`, which stays as it is, and the rows of X, for which it must have room.
+class BuildOptions(NamedTuple):
+    """How a tree is rebuilt."""
 
-    `weights` are those that dimensions have where leaves and concepts are united. Too many leaves to compare each with
-    each are compared with those that they are near to; in the tree, if so wished. Of each, `keep` neighbours are
-    returned, or more. `flat` is as in `CobwebTree.refine`.
+    weights: Doubles  # factors of the dimensions where leaves and clusters are compared for merging
+    flat: bool = False  # fewer levels at the top
+    keep: int = 0  # nearest neighbours of each leaf that are returned, or more
+    by_tree: bool = False  # leaves too many to compare all are grouped as in the old tree, not by pivots
+    largest_group: int = LARGEST_GROUP  # leaves that are compared each with each
+
+
+def rebuild_arrays(
+    t: TreeArrays, X: Floats, options: BuildOptions, progress: Callable[[float], None]
+) -> tuple[TreeArrays, Neighbours]:
+    """A new tree of the documents of `t`, which stays as it is, and the rows of X, for which `t` must have room.
+
+    Both trees share the array of vectors. `progress` is called with the share that is done.
     """
-    new = _loosened(t, len(X))
-    _add_loose(new, X)
-    leaves = _by_content(new, leaves_of(new))
+    new = _without_concepts(t, len(X))
+    _add_leaves(new, X)
+    leaves = _sorted_by_content(new, _leaves_by_row(new))
     points = new.vectors[new.row[leaves]]
-    order = np.argsort(_places_in_tree(t)[new.row[leaves]]) if looking_in_tree else None
-    step = in_steps(points) if len(points) else 1.0
-    nearest = nearest_points(points, keep, order, lambda share: hear(_COMPARING * share))
+    order = np.argsort(_positions(t)[new.row[leaves]]) if options.by_tree else None
+    step = 1.0
+    if len(points):
+        grid = choose_robust_grid(points)
+        to_steps(points, grid)
+        step = grid.step
+    nearest = nearest_neighbours(
+        points,
+        options.keep,
+        lambda share: progress(_COMPARISON * share),
+        order=order,
+        largest_group=options.largest_group,
+    )
     if len(leaves):
-        points *= (weights / max(float(weights.max()), 1e-300)).astype(np.float32)
-        new = _hung(new, leaves, united(points, new.size[leaves], nearest), flat)
-    factor = max(np.float32(step * step), np.finfo(np.float32).tiny)
-    return new, Neighbours(leaves, nearest.places, nearest.apart * factor, int(new.meta[Meta.CHANGES]))
+        new = _with_concepts(new, leaves, points, nearest, options)
+    factor = max(np.float32(step * step), np.finfo(np.float32).tiny)  # infinity times 0 would be NaN
+    return new, Neighbours(leaves, nearest.places, nearest.distances * factor, int(new.meta[Meta.CHANGES]))
 
 
-def _hung(t: TreeArrays, leaves: Ints, pairs: Ints, flat: bool) -> TreeArrays:
-    """`t` with its loose leaves below concepts that are unions."""
-    unions = parts_first(pairs)
-    nodes = np.concatenate([leaves, np.full(len(pairs), NONE, np.int32)])
+def _with_concepts(t: TreeArrays, leaves: Ints, points: Floats, nearest: Nearest, options: BuildOptions) -> TreeArrays:
+    """`t` with its leaves below concepts. `points` are overwritten."""
+    points *= (options.weights / max(float(options.weights.max()), 1e-300)).astype(np.float32)
+    plan = dendrogram(leaves, agglomerate(points, t.size[leaves], nearest), flat=options.flat)
     t.meta[Meta.ROOT] = leaves[0]
-    limits = limits_of(len(leaves), flat=flat)
-    done = plant(t, nodes, pairs, unions, 0, *limits)
-    while done < len(unions):
-        t = with_room(t, 0, len(unions) // 8 + RESERVE)
-        done = plant(t, nodes, pairs, unions, done, *limits)
+    done = add_concepts(t, plan, 0)
+    while done < len(plan.order):
+        t = with_room(t, 0, len(plan.order) // 8 + RESERVE)
+        done = add_concepts(t, plan, done)
     return t
 
 
-def _places_in_tree(t: TreeArrays) -> Longs:
-    """Of each leaf row, how many leaves stand before it in the order of the tree."""
-    places = np.zeros(len(t.vectors), np.int64)
-    places[leaf_rows(t)] = np.arange(t.meta[Meta.LEAVES])
-    return places
+def _without_concepts(t: TreeArrays, more: int) -> TreeArrays:
+    """A copy of `t` whose leaves have no parents, with room for the concepts over these leaves and `more`.
 
-
-def leaves_of(t: TreeArrays) -> Ints:
-    """All leaves, in the order of their rows."""
-    owners = t.owner[: t.meta[Meta.LEAF_ROWS]]
-    return owners[t.size[owners] > 0]
-
-
-def _loosened(t: TreeArrays, more: int) -> TreeArrays:
-    """The same documents, in leaves that hang nowhere yet, and room for the internal nodes that they and `more` leaves
-    will need. `t` stays as it is.
-
-    The vectors are shared, because they are many: the rows in use hold the same in both.
+    The vectors, which are large, are shared: rows in use hold the same in both.
     """
     changing = (*NODE_FIELDS, *LEAF_FIELDS[1:], *DOCUMENT_FIELDS, "bucket", "meta", "limits")
     arrays = {name: getattr(t, name).copy() for name in changing}
-    inners = max(int(t.meta[Meta.INNER_ROWS]), int(_INNERS * (t.meta[Meta.LEAVES] + more))) + 2 * RESERVE
+    wanted = int(_CONCEPTS_PER_LEAF * (t.meta[Meta.LEAVES] + more))
+    inners = max(int(t.meta[Meta.INNER_ROWS]), wanted) + 2 * RESERVE
     for name in INNER_FIELDS:
         old = getattr(t, name)
         arrays[name] = np.zeros((inners, *old.shape[1:]), old.dtype)
-    loose = t._replace(**arrays)
-    _uproot(loose)
-    return loose
+    new = t._replace(**arrays)
+    _free_concepts(new)
+    return new
 
 
-def _uproot(t: TreeArrays) -> None:
+def _free_concepts(t: TreeArrays) -> None:
     """Free all internal nodes, the lowest to be used again first; leaves keep their slots, rows and documents."""
     slots = int(t.meta[Meta.SLOTS])
     inner = np.flatnonzero(t.n_children[:slots] > 0)
@@ -132,32 +136,47 @@ def _uproot(t: TreeArrays) -> None:
 
 
 @kernel
-def _add_loose(t: TreeArrays, X: Floats) -> None:
-    """Put the rows of X, for which there must be room, into leaves that hang nowhere yet."""
+def _add_leaves(t: TreeArrays, X: Floats) -> None:
+    """Add the rows of X, for which there must be room, as documents of leaves without a parent."""
     for i in range(X.shape[0]):
         widen(t.limits, X[i])
         leaf = find_leaf(t, X[i])
         if leaf == NONE:
             leaf = new_leaf(t, X[i])
-        hang_document(t, leaf, t.meta[Meta.NEXT_DOCUMENT])
+        add_document(t, leaf, t.meta[Meta.NEXT_DOCUMENT])
         t.meta[Meta.NEXT_DOCUMENT] += 1
 
 
-def _by_content(t: TreeArrays, leaves: Ints) -> Ints:
-    """Leaves in an order that depends on what they hold, but looks random."""
+# -- orders --------------------------------------------------------------------------------------------
+
+
+def _leaves_by_row(t: TreeArrays) -> Ints:
+    owners = t.owner[: t.meta[Meta.LEAF_ROWS]]
+    return owners[t.size[owners] > 0]
+
+
+def _positions(t: TreeArrays) -> Longs:
+    """By leaf row, how many leaves come before it, depth first."""
+    positions = np.zeros(len(t.vectors), np.int64)
+    positions[leaf_rows(t)] = np.arange(t.meta[Meta.LEAVES])
+    return positions
+
+
+def _sorted_by_content(t: TreeArrays, leaves: Ints) -> Ints:
+    """Leaves in an order that looks random but depends on their vectors alone."""
     rows = t.row[leaves]
     return leaves[_content_order(t.key[rows], lambda some: t.vectors[rows[some]])]
 
 
 def content_order(X: Floats) -> Longs:
-    """The rows of X in an order that depends on what they hold, but looks random."""
+    """The rows of X in an order that looks random but depends on their content alone, not on the order they came in."""
     keys = np.empty(len(X), np.int64)
     hash_rows(X, keys)
     return _content_order(keys, lambda some: X[some])
 
 
 def _content_order(keys: Longs, vectors: Callable[[Longs], Floats]) -> Longs:
-    """By hash, and those of one hash (where coordinates have few values, many have) by their bytes."""
+    """By hash, and those of one hash (there are many where coordinates have few values) by their bytes."""
     order = np.argsort(keys, kind="stable")
     same = np.diff(keys[order]) == 0
     if same.any():
@@ -169,17 +188,10 @@ def _content_order(keys: Longs, vectors: Callable[[Longs], Floats]) -> Longs:
     return order
 
 
-@kernel
-def hash_rows(X: Floats, out: Longs) -> None:
-    """Write the hash of every row."""
-    for i in range(X.shape[0]):
-        out[i] = content_hash(X[i])
-
-
 def in_tree_order(t: TreeArrays) -> TreeArrays:
-    """`t` with the rows of its leaves in the order of the tree: what is near in it is then near in memory.
+    """`t` with the rows of its leaves depth first, so that near leaves are near in memory.
 
-    Searches of a batch take 4 to 8 % less time so. Every row must hold a leaf, and nobody else may know rows by number.
+    Searches of a batch take 4 to 8 % less time. Every row must hold a leaf, and nothing else may refer to rows.
     """
     rows = int(t.meta[Meta.LEAF_ROWS])
     order = leaf_rows(t)
@@ -187,16 +199,81 @@ def in_tree_order(t: TreeArrays) -> TreeArrays:
     for name in LEAF_FIELDS:
         array = getattr(t, name)
         arrays[name] = np.empty_like(array)
-        np.take(array, order, axis=0, out=arrays[name][:rows], mode="clip")  # which checks nothing, and copies once
+        np.take(array, order, axis=0, out=arrays[name][:rows], mode="clip")  # this mode needs no buffer
     t.row[arrays["owner"][:rows]] = np.arange(rows, dtype=np.int32)
     return t._replace(**arrays)
 
 
 @kernel
 def total_utility(t: TreeArrays) -> float:
-    """Σ over internal nodes p of P(p) · (h(p) − Σ P(c|p)·h(c)) / K: each partition's utility, by who passes it."""
+    """Σ over internal nodes p of P(p) · (h(p) − Σ P(c|p)·h(c)) / K: the utility of each partition, weighted by size."""
     total = 0.0
     for node in range(t.meta[Meta.SLOTS]):
         if t.n_children[node] > 0:
             total += (t.size[node] * t.h[node] - t.s[node]) / t.n_children[node]
     return total / max(1, t.meta[Meta.DOCUMENTS])
+
+
+# -- a tree without concepts ---------------------------------------------------------------------------
+
+
+def single_level_arrays(X: Floats, acuity: float) -> TreeArrays:
+    """A tree of depth one over the rows of X, which must be finite; equal rows share a leaf.
+
+    Made by little more than NumPy, for vectors that no other tree can be made of.
+    """
+    n, dim = X.shape
+    t = with_room(empty_arrays(dim, acuity), n + RESERVE, RESERVE)
+    if not n:
+        return t
+    whole = np.ascontiguousarray(X).view(f"V{X.strides[0]}")[:, 0]
+    _, first, leaf_of = np.unique(whole, return_index=True, return_inverse=True)
+    leaves = len(first)
+    nodes = np.arange(leaves, dtype=np.int32)
+    t.vectors[:leaves] = X[first]
+    t.norm[:leaves] = np.einsum("ij,ij->i", X[first], X[first], dtype=np.float64)
+    t.owner[:leaves], t.row[:leaves] = nodes, nodes
+    hash_rows(t.vectors[:leaves], t.key[:leaves])
+    t.size[:leaves] = np.bincount(leaf_of, minlength=leaves)
+    for name in ("parent", "first_child", "next_sibling", "prev_sibling"):
+        getattr(t, name)[:leaves] = NONE
+    for name in ("n_children", "h", "s"):
+        getattr(t, name)[:leaves] = 0
+    _fill_documents(t, leaf_of.astype(np.int32), leaves)
+    t.meta[[Meta.ROOT, Meta.SLOTS, Meta.LEAF_ROWS, Meta.NODES, Meta.LEAVES]] = 0, leaves, leaves, leaves, leaves
+    t.meta[[Meta.DOCUMENTS, Meta.NEXT_DOCUMENT, Meta.CHANGES]] = n, n, 1
+    t.limits[[Limit.LOWEST, Limit.HIGHEST]] = X.min(), X.max()
+    if leaves > 1:
+        _add_root(t, nodes, acuity)
+    t = t._replace(bucket=np.empty(1 << (leaves - 1).bit_length(), np.int32))
+    rehash(t)
+    return t
+
+
+def _fill_documents(t: TreeArrays, leaf_of: Ints, leaves: int) -> None:
+    """Put document i into leaf leaf_of[i]; those of one leaf are linked in order."""
+    n = len(leaf_of)
+    t.leaf[:n] = leaf_of
+    order = np.argsort(leaf_of, kind="stable")
+    same = np.diff(leaf_of[order]) == 0
+    t.next_document[order] = np.append(np.where(same, order[1:], NONE), NONE)
+    t.prev_document[order] = np.append(NONE, np.where(same, order[:-1], NONE))
+    t.first_document[:leaves] = order[np.append(True, ~same)]
+
+
+def _add_root(t: TreeArrays, nodes: Ints, acuity: float) -> None:
+    leaves, root = len(nodes), len(nodes)
+    t.parent[:leaves] = root
+    t.next_sibling[:leaves] = np.append(nodes[1:], NONE)
+    t.prev_sibling[:leaves] = np.append(NONE, nodes[:-1])
+    t.parent[root] = t.next_sibling[root] = t.prev_sibling[root] = t.first_document[root] = NONE
+    t.first_child[root], t.n_children[root], t.row[root], t.s[root] = 0, leaves, 0, 0.0
+    weights = t.size[:leaves].astype(np.float64)
+    t.size[root] = n = int(weights.sum())
+    t.mean[0] = weights @ t.vectors[:leaves] / n
+    t.m2[0] = sum(
+        weights[part] @ (t.vectors[part] - t.mean[0]) ** 2 for part in np.array_split(nodes, 1 + leaves // 4096)
+    )
+    t.h[root] = np.log1p(t.m2[0] / (n * acuity)).sum()
+    t.changed[0] = 1
+    t.meta[[Meta.ROOT, Meta.SLOTS, Meta.INNER_ROWS, Meta.NODES]] = root, leaves + 1, 1, leaves + 1

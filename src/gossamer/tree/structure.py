@@ -1,19 +1,20 @@
-"""The shape of the tree: slots, child lists, documents of a leaf, leaves by content. No statistics here."""
+"""Changes to the links between nodes: slots, lists of children and documents, leaves by content. No statistics here."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gossamer.array_types import NONE, Floats, Ints
-from gossamer.neighbours.heap import copy
+from gossamer.array_types import NONE, Floats, Ints, Longs
+from gossamer.neighbours.ordering import copy
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.tree.arrays import Meta, TreeArrays
-from gossamer.tree.utility import content_hash, same, squared_length
+
+# -- slots ---------------------------------------------------------------------------------------------
 
 
 @subkernel
 def new_leaf(t: TreeArrays, x: Floats) -> int:
-    """A leaf slot that holds x and no document yet; findable by content."""
+    """A leaf that holds x and no document yet, and that `find_leaf` finds."""
     node = t.meta[Meta.FREE_LEAF]
     if node != NONE:
         t.meta[Meta.FREE_LEAF] = t.next_sibling[node]
@@ -38,7 +39,7 @@ def new_leaf(t: TreeArrays, x: Floats) -> int:
 
 @subkernel
 def new_inner(t: TreeArrays) -> int:
-    """An internal slot without children; its moments are for the caller to fill in."""
+    """An internal node without children; the caller fills in its moments."""
     node = t.meta[Meta.FREE_INNER]
     if node != NONE:
         t.meta[Meta.FREE_INNER] = t.next_sibling[node]
@@ -68,7 +69,7 @@ def _clear(t: TreeArrays, node: int) -> None:
 
 @subkernel
 def free_leaf(t: TreeArrays, node: int) -> None:
-    """Give back the slot of a leaf that hangs nowhere any more."""
+    """Free the slot of a leaf that has no parent any more."""
     row = t.row[node]
     place = t.key[row] & (t.bucket.shape[0] - 1)
     if t.bucket[place] == node:
@@ -88,12 +89,52 @@ def free_leaf(t: TreeArrays, node: int) -> None:
 
 @subkernel
 def free_inner(t: TreeArrays, node: int) -> None:
-    """Give back the slot of an internal node that hangs nowhere any more."""
+    """Free the slot of an internal node that has no parent any more."""
     t.size[node] = 0
     t.n_children[node] = 0
     t.next_sibling[node] = t.meta[Meta.FREE_INNER]
     t.meta[Meta.FREE_INNER] = node
     t.meta[Meta.NODES] -= 1
+
+
+# -- leaves by content ---------------------------------------------------------------------------------
+
+
+@subkernel
+def squared_length(x: Floats) -> float:
+    """Σ x², in double precision."""
+    total = 0.0
+    for d in range(x.shape[0]):
+        total += np.float64(x[d]) * x[d]
+    return total
+
+
+@subkernel
+def content_hash(x: Floats) -> int:
+    """A hash of the bytes of x. A tree that is rebuilt depends on it: leaves are listed in its order."""
+    bits = x.view(np.uint32)
+    total = np.uint64(0)
+    for d in range(bits.shape[0]):
+        total += np.uint64(bits[d]) * (np.uint64(2 * d + 1) * np.uint64(0x9E3779B97F4A7C15))
+    total ^= total >> np.uint64(29)
+    total *= np.uint64(0xBF58476D1CE4E5B9)
+    total ^= total >> np.uint64(32)
+    return np.int64(total & np.uint64(0x7FFFFFFFFFFFFFFF))  # type: ignore[return-value]
+
+
+@kernel
+def hash_rows(X: Floats, out: Longs) -> None:
+    """Write the hash of every row."""
+    for i in range(X.shape[0]):
+        out[i] = content_hash(X[i])
+
+
+@subkernel
+def _equal(a: Floats, b: Floats) -> bool:
+    for d in range(a.shape[0]):
+        if a[d] != b[d]:
+            return False
+    return True
 
 
 @subkernel
@@ -103,7 +144,7 @@ def find_leaf(t: TreeArrays, x: Floats) -> int:
     node = t.bucket[key & (t.bucket.shape[0] - 1)]
     while node != NONE:
         row = t.row[node]
-        if t.key[row] == key and same(t.vectors[row], x):
+        if t.key[row] == key and _equal(t.vectors[row], x):
             return node
         node = t.chain[row]
     return NONE
@@ -111,7 +152,7 @@ def find_leaf(t: TreeArrays, x: Floats) -> int:
 
 @kernel
 def rehash(t: TreeArrays) -> None:
-    """Fill `bucket`, which was replaced by a longer one, from the leaves alive."""
+    """Fill `bucket`, which was replaced by a longer one, with all leaves."""
     t.bucket[:] = NONE
     mask = t.bucket.shape[0] - 1
     for node in range(t.meta[Meta.SLOTS]):
@@ -122,9 +163,12 @@ def rehash(t: TreeArrays) -> None:
             t.bucket[place] = node
 
 
+# -- lists of children and of documents ----------------------------------------------------------------
+
+
 @subkernel
 def attach(t: TreeArrays, parent: int, child: int) -> None:
-    """Hang `child`, which hangs nowhere, under `parent`."""
+    """Make `child`, which has no parent, the first child of `parent`."""
     head = t.first_child[parent]
     t.parent[child] = parent
     t.prev_sibling[child] = NONE
@@ -137,7 +181,7 @@ def attach(t: TreeArrays, parent: int, child: int) -> None:
 
 @subkernel
 def detach(t: TreeArrays, child: int) -> None:
-    """Take `child` out of its parent's list."""
+    """Remove `child` from the list of its parent."""
     parent, before, after = t.parent[child], t.prev_sibling[child], t.next_sibling[child]
     if before != NONE:
         t.next_sibling[before] = after
@@ -151,7 +195,7 @@ def detach(t: TreeArrays, child: int) -> None:
 
 @subkernel
 def replace(t: TreeArrays, old: int, new: int) -> None:
-    """Put `new`, which hangs nowhere, where `old` hangs; `old` hangs nowhere afterwards."""
+    """Put `new`, which has no parent, below the parent of `old`, which has none afterwards."""
     parent = t.parent[old]
     if parent == NONE:
         t.meta[Meta.ROOT] = new
@@ -163,8 +207,8 @@ def replace(t: TreeArrays, old: int, new: int) -> None:
 
 
 @subkernel
-def hang_document(t: TreeArrays, leaf: int, document: int) -> None:
-    """Put a document into `leaf`."""
+def add_document(t: TreeArrays, leaf: int, document: int) -> None:
+    """Add a document to a leaf."""
     t.meta[Meta.DOCUMENTS] += 1
     head = t.first_document[leaf]
     t.leaf[document] = leaf
@@ -177,8 +221,8 @@ def hang_document(t: TreeArrays, leaf: int, document: int) -> None:
 
 
 @subkernel
-def drop_document(t: TreeArrays, document: int) -> int:
-    """Take a document off its leaf, which is returned."""
+def remove_document(t: TreeArrays, document: int) -> int:
+    """Remove a document from its leaf, which is returned."""
     leaf, before, after = t.leaf[document], t.prev_document[document], t.next_document[document]
     if before != NONE:
         t.next_document[before] = after
@@ -192,9 +236,12 @@ def drop_document(t: TreeArrays, document: int) -> int:
     return leaf
 
 
+# -- traversal -----------------------------------------------------------------------------------------
+
+
 @kernel
 def parents_first(t: TreeArrays, top: int) -> Ints:
-    """The nodes of the subtree under `top`, every parent before its children."""
+    """The nodes of the subtree under `top`, level by level: every parent before its children."""
     order = np.empty(t.meta[Meta.NODES], np.int32)
     order[0] = top
     filled = 1
@@ -211,10 +258,7 @@ def parents_first(t: TreeArrays, top: int) -> Ints:
 
 @subkernel
 def append_leaf_rows(t: TreeArrays, top: int, out: Ints, n: int) -> int:
-    """Append the rows of the leaves below `top`, in the order of the tree, to out[:n], as far as there is room.
-
-    Returns how many there are then.
-    """
+    """Append the rows of the leaves below `top`, depth first, to out[:n], while there is room; returns the new n."""
     node = top
     while n < out.shape[0]:
         if t.n_children[node] > 0:
@@ -232,14 +276,14 @@ def append_leaf_rows(t: TreeArrays, top: int, out: Ints, n: int) -> int:
 
 @kernel
 def leaf_rows(t: TreeArrays) -> Ints:
-    """The rows of all leaves, in the order of the tree."""
+    """The rows of all leaves, depth first: leaves near each other in the tree are near each other in the list."""
     rows = np.empty(t.meta[Meta.LEAVES], np.int32)
     append_leaf_rows(t, t.meta[Meta.ROOT], rows, 0)
     return rows
 
 
-def one_beside_each(t: TreeArrays, leaves: Ints) -> Ints:
-    """For each of some leaves another below the same parent; for a root without children, itself."""
+def sibling_leaves(t: TreeArrays, leaves: Ints) -> Ints:
+    """For each of some leaves another leaf below the same parent; for a leaf that is the root, itself."""
     parents = t.parent[leaves]
     others = np.where(parents == NONE, leaves, t.first_child[parents])
     others = np.where((others == leaves) & (parents != NONE), t.next_sibling[others], others)

@@ -1,10 +1,11 @@
-"""Whether the arrays of a tree agree with each other. Looked at when a tree is loaded, before a kernel sees it.
+"""Saved arrays → a tree, or an error that names the first thing that is inconsistent.
 
-Kernels trust these arrays. They follow a link without asking whether it leads anywhere, and a list until it ends: a
-wrong number crashes the interpreter, and a list that leads back into itself never ends. A checksum does not help
-against a file that somebody made, so everything that a kernel indexes with or follows is checked here, once.
+Kernels trust these arrays: a wrong number crashes the interpreter, and a list that leads back into itself never ends.
+A checksum does not help against a file that was made on purpose, so everything that a kernel follows or uses as an
+index is checked here once, when a tree is loaded. `check_tree` also computes all moments again from the leaves, in
+NumPy: it shares no code with the kernels whose work it checks, except the order of the nodes.
 
-The checks build on each other, and each may trust only what those before it have shown:
+Each check relies only on those before it:
 
 shapes      dtypes and lengths, against `meta`; `meta` itself
 slots       which slots are leaves and which are internal nodes, and that each has a row of its own
@@ -14,14 +15,14 @@ free lists  hold exactly the slots that are not in use
 buckets     find every leaf by its content
 values      finite, within the limits, and equal to what is computed from others
 
-A tree without cycles needs no walk to be shown: an internal node has at least two children and as many documents as
-they have together, so sizes fall from parent to child, and around a cycle they could not.
+That parents form no cycle follows without following them: an internal node has at least two children, and as many
+documents as they have together, so sizes fall from parent to child, which they could not around a cycle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,20 +31,22 @@ from gossamer.array_types import NONE, Doubles, Ints, Longs
 from gossamer.checks import LARGEST
 from gossamer.errors import InvariantError
 from gossamer.runtime.jit import kernel
-from gossamer.tree.arrays import Limit, Meta, TreeArrays, empty_arrays, rows_in_use
-from gossamer.tree.utility import block_length, content_hash, log_det, squared_length
+from gossamer.tree.arrays import Limit, Meta, TreeArrays, empty_arrays, rows_in_use, used
+from gossamer.tree.structure import content_hash, parents_first, squared_length
+from gossamer.tree.utility import log_det, log_scale
+from gossamer.tree.views import children_of, levels
 
 TOLERANCE: Final = 1e-8
-"""How far a kept number may be from the one taken afresh, relative to the range of the data (means), its square
-(variances) or one nat a dimension (entropies)."""
+"""How far a stored number may differ from the one computed again, relative to the range of the data (means), its square
+(variances), or one nat for each dimension (entropies)."""
 
 _SUM_TOLERANCE: Final = 1e-9
-"""The same for sums that were added up in another order: relative to the sum."""
+"""How far a sum may differ from the same sum added up in another order, relative to the sum."""
 
 _SMALLEST_ACUITY, _LARGEST_ACUITY = 1e-60, 1e60
 
 _FIRST_META: Final = Meta.CHANGES + 1
-"""Trees were once saved with so many numbers in `meta`. Those that came later count operators, and are 0 then."""
+"""Numbers in `meta` of the oldest saved trees. The later ones count operators, and are set to 0 for these trees."""
 
 _COUNTED: Final = (Meta.SLOTS, Meta.LEAF_ROWS, Meta.INNER_ROWS, Meta.NODES, Meta.LEAVES, Meta.DOCUMENTS)
 
@@ -51,7 +54,7 @@ _Flags = npt.NDArray[np.bool_]
 
 
 def as_tree(arrays: Mapping[str, npt.NDArray[Any]], dim: int) -> TreeArrays:
-    """The tree that saved arrays describe; `InvariantError` if they are not those of a tree of `dim` dimensions."""
+    """The tree that saved arrays describe; `InvariantError` if they do not describe a tree of `dim` dimensions."""
     for name in TreeArrays._fields:
         _hold(name in arrays, f"there is no array {name!r}")
     for name in arrays:
@@ -64,7 +67,7 @@ def as_tree(arrays: Mapping[str, npt.NDArray[Any]], dim: int) -> TreeArrays:
 
 
 def check_arrays(t: TreeArrays, dim: int) -> None:
-    """Raise `InvariantError` naming the first thing that is wrong. Arrays end where what is in use ends."""
+    """Raise `InvariantError` naming the first thing that is inconsistent. Arrays hold rows in use and no others."""
     _check_shapes(t, dim)
     is_leaf = _check_slots(t)
     _check_family(t, is_leaf)
@@ -73,6 +76,13 @@ def check_arrays(t: TreeArrays, dim: int) -> None:
     _check_buckets(t, is_leaf)
     _check_leaf_values(t)
     _check_inner_values(t)
+
+
+def check_tree(t: TreeArrays) -> None:
+    """Raise `InvariantError` naming the first thing that is inconsistent, statistics included."""
+    check_arrays(TreeArrays(**used(t)), t.vectors.shape[1])
+    if t.meta[Meta.ROOT] != NONE:
+        _check_statistics(t)
 
 
 # -- shapes --------------------------------------------------------------------------------------------
@@ -91,7 +101,7 @@ def _check_shapes(t: TreeArrays, dim: int) -> None:
     _hold(len(t.meta) == Meta.SIZE, f"meta holds {len(t.meta)} numbers, not {int(Meta.SIZE)}")
     _hold(len(t.limits) == Limit.SIZE, f"limits holds {len(t.limits)} numbers, not {int(Limit.SIZE)}")
     meta = t.meta
-    most = int(np.iinfo(np.int32).max)  # links are numbers of 32 bits
+    most = int(np.iinfo(np.int32).max)  # links are int32
     for field in (*_COUNTED, Meta.NEXT_DOCUMENT):
         _hold(0 <= meta[field] < most, f"{Meta._fields[field]} is {meta[field]}")
     for field in Meta:
@@ -119,7 +129,7 @@ def _check_shapes(t: TreeArrays, dim: int) -> None:
 
 
 def _check_slots(t: TreeArrays) -> _Flags:
-    """Returns which slots are for leaves."""
+    """Each slot has a row of its own; returns which slots are for leaves."""
     slots, meta = len(t.size), t.meta
     _hold(_within(t.owner, 0, slots), "an owner is no slot")
     _hold(_within(t.row, 0, slots), "a row is out of range")  # of the right kind: below
@@ -182,7 +192,7 @@ def _check_documents(t: TreeArrays, is_leaf: _Flags) -> None:
 def _check_lists(
     owners: Longs, members: Longs, first: Ints, after: Ints, before: Ints, owner_of: Ints, what: str
 ) -> None:
-    """Doubly linked lists, one for each owner, hold exactly the members that say they are its."""
+    """Doubly linked lists, one for each owner, hold exactly the members that name this owner."""
     is_member = np.zeros(len(after), np.bool_)
     is_member[members] = True
     heads = members[before[members] == NONE]
@@ -231,9 +241,9 @@ def _check_buckets(t: TreeArrays, is_leaf: _Flags) -> None:
 
 @kernel
 def count_reached(heads: Longs, after: Ints) -> int:
-    """How many steps lists have that begin at `heads`, NONE aside; more than there are places if one has no end.
+    """The total length of linked lists that begin at `heads`; more than the length of `after` if one has no end.
 
-    Every number must be a place of `after`, or NONE.
+    Every number must be an index of `after`, or NONE.
     """
     count, most = 0, after.shape[0]
     for head in heads:
@@ -268,7 +278,7 @@ def _check_leaf_values(t: TreeArrays) -> None:
 
 @kernel
 def _measure_leaves(t: TreeArrays, norms: Doubles, keys: Longs) -> None:
-    """Take what is known of each vector afresh: squared length (not finite if the vector is not) and hash."""
+    """Compute the squared length (not finite if the vector is not) and the hash of each vector again."""
     for row in range(t.vectors.shape[0]):
         norms[row], keys[row] = squared_length(t.vectors[row]), content_hash(t.vectors[row])
 
@@ -282,13 +292,14 @@ def _check_inner_values(t: TreeArrays) -> None:
     lowest, highest = float(t.limits[Limit.LOWEST]), float(t.limits[Limit.HIGHEST])
     width, dim = max(highest - lowest, 1e-30), t.mean.shape[1]
     slack = TOLERANCE * max(abs(lowest), abs(highest), width)
-    low, high, least, most, h = (np.empty(len(nodes)) for _ in range(5))
-    _measure_inners(t, nodes, low, high, least, most, h)
-    _hold(bool((low >= lowest - slack).all() and (high <= highest + slack).all()), "a mean is outside the limits")
-    variance = most / t.size[nodes]
-    _hold(bool((least >= 0.0).all()), "a sum of squares is negative or NaN")
+    found = _Ranges(*(np.empty(len(nodes)) for _ in _Ranges._fields))
+    _measure_inners(t, nodes, found)
+    means_fit = (found.low_mean >= lowest - slack).all() and (found.high_mean <= highest + slack).all()
+    _hold(bool(means_fit), "a mean is outside the limits")
+    variance = found.high_m2 / t.size[nodes]
+    _hold(bool((found.low_m2 >= 0.0).all()), "a sum of squares is negative or NaN")
     _hold(bool((variance <= (0.25 + TOLERANCE) * width * width).all()), "a variance is larger than the limits allow")
-    _hold(bool((np.abs(t.h[nodes] - h) <= TOLERANCE * dim).all()), "h is not the entropy of the node")
+    _hold(bool((np.abs(t.h[nodes] - found.h) <= TOLERANCE * dim).all()), "h is not the entropy of the node")
     below = np.flatnonzero((t.size > 0) & (t.parent != NONE))
     s = np.bincount(t.parent[below], weights=t.size[below] * t.h[below], minlength=len(t.size))[nodes]
     _hold(bool((np.abs(t.s[nodes] - s) <= TOLERANCE * dim * t.size[nodes]).all()), "s is not the sum over children")
@@ -298,27 +309,74 @@ def _check_inner_values(t: TreeArrays) -> None:
     )
 
 
+class _Ranges(NamedTuple):
+    """Of each internal node: the range of its mean and of M2, NaN where they hold NaN or infinity, and its entropy."""
+
+    low_mean: Doubles
+    high_mean: Doubles
+    low_m2: Doubles
+    high_m2: Doubles
+    h: Doubles
+
+
 @kernel
-def _measure_inners(
-    t: TreeArrays, nodes: Longs, low: Doubles, high: Doubles, least: Doubles, most: Doubles, h: Doubles
-) -> None:
-    """The range of each node's mean and sums of squares, NaN where they hold one, and its entropy taken afresh."""
-    acuity, block = t.limits[Limit.ACUITY], block_length(t.limits)
+def _measure_inners(t: TreeArrays, nodes: Longs, out: _Ranges) -> None:
+    """Compute the ranges and entropies of internal nodes from their moments."""
+    scale = log_scale(t.limits)
     for i in range(nodes.shape[0]):
         mean, m2 = t.mean[t.row[nodes[i]]], t.m2[t.row[nodes[i]]]
-        a = b = mean[0]
-        c = e = m2[0]
-        nothing = 0.0
+        low_mean = high_mean = mean[0]
+        low_m2 = high_m2 = m2[0]
+        zero = 0.0
         for d in range(mean.shape[0]):
-            a, b = min(a, mean[d]), max(b, mean[d])
-            c, e = min(c, m2[d]), max(e, m2[d])
-            nothing += (mean[d] + m2[d]) * 0.0  # NaN if one of them is NaN or infinite
-        low[i], high[i], least[i], most[i] = a + nothing, b + nothing, c + nothing, e + nothing
-        h[i] = log_det(m2, t.size[nodes[i]], acuity, block)
+            low_mean, high_mean = min(low_mean, mean[d]), max(high_mean, mean[d])
+            low_m2, high_m2 = min(low_m2, m2[d]), max(high_m2, m2[d])
+            zero += (mean[d] + m2[d]) * 0.0  # NaN if one of them is NaN or infinite
+        out.low_mean[i], out.high_mean[i] = low_mean + zero, high_mean + zero
+        out.low_m2[i], out.high_m2[i] = low_m2 + zero, high_m2 + zero
+        out.h[i] = log_det(m2, t.size[nodes[i]], scale)
+
+
+# -- statistics ----------------------------------------------------------------------------------------
+
+
+def _check_statistics(t: TreeArrays) -> None:
+    """Means, M2, entropies and sums of entropies equal those computed from the leaves."""
+    acuity = t.limits[Limit.ACUITY]
+    width = max(float(t.limits[Limit.HIGHEST] - t.limits[Limit.LOWEST]), 1e-30)
+    largest = max(abs(float(t.limits[Limit.HIGHEST])), abs(float(t.limits[Limit.LOWEST])), width)
+    entropy = np.zeros(len(t.size))
+    for nodes in reversed(levels(t)):
+        for node in nodes[t.n_children[nodes] > 0].tolist():
+            row, n = t.row[node], t.size[node]
+            mean, m2 = _moments(t, node)
+            _near(t.mean[row], mean, TOLERANCE * largest, f"mean of node {node}")
+            _near(t.m2[row] / n, m2 / n, TOLERANCE * width * width, f"variance of node {node}")
+            entropy[node] = np.log1p(m2 / (n * acuity)).sum()
+            _near(t.h[node], entropy[node], TOLERANCE * len(m2), f"h of node {node}")
+            children = list(children_of(t, node))
+            s = (t.size[children] * entropy[children]).sum()
+            _near(t.s[node] / n, s / n, TOLERANCE * len(m2), f"s of node {node}")
+
+
+def _moments(t: TreeArrays, node: int) -> tuple[Doubles, Doubles]:
+    """Mean and M2 of the documents below, in two passes over the leaves."""
+    order = parents_first(t, node)
+    leaves = order[t.n_children[order] == 0]
+    weights = t.size[leaves].astype(np.float64)
+    vectors = t.vectors[t.row[leaves]].astype(np.float64)
+    mean = weights @ vectors / weights.sum()
+    return mean, weights @ (vectors - mean) ** 2
+
+
+def _near(stored: Doubles | float, computed: Doubles | float, tolerance: float, what: str) -> None:
+    off = float(np.abs(np.asarray(stored) - computed).max())
+    if not off <= tolerance:
+        raise InvariantError(f"{what} is off by {off:.3g} (allowed: {tolerance:.3g})")
 
 
 def _within(array: npt.NDArray[np.integer[Any]], least: int, end: int) -> bool:
-    """Whether all numbers are at least `least` and below `end`."""
+    """Whether all numbers are from `least` on and below `end`."""
     return not len(array) or bool(array.min() >= least and array.max() < end)
 
 

@@ -1,5 +1,6 @@
 """`VectorIndex`: whitening, tree, links and ranking together, for people who bring vectors."""
 
+from gossamer.vector_index.staging import Staged
 from gossamer.vector_index.vector_index import VectorIndex
 
-__all__ = ["VectorIndex"]
+__all__ = ["Staged", "VectorIndex"]

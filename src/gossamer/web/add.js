@@ -1,12 +1,12 @@
-// Add a document, and watch where it lands.
+// A form that adds a document, and the path to where it lies in the tree.
 
 import * as api from "./api.js";
 import { el, find } from "./dom.js";
 import { fill } from "./list.js";
 import { link } from "./router.js";
-import { nameOf, number } from "./words.js";
+import { nameOf, number } from "./format.js";
 
-/** Open the form. `onAdded(id, path)` when the document is in, with the concepts from the root to its leaf. */
+/** Open the form. `onAdded(id, path)` is called when the document is stored, with the concepts from root to leaf. */
 export function openAdd(onAdded) {
   const text = el("textarea", { id: "new-text", rows: "6", required: true, placeholder: "What should be found?" });
   const id = el("input", { id: "new-id", placeholder: "left empty, it gets a number", spellcheck: "false" });
@@ -46,7 +46,7 @@ export function openAdd(onAdded) {
   }
 }
 
-/** Where it landed, as a list that follows the flight over the map. */
+/** Show the concepts on the path of the new document, in step with the map. */
 export async function landed(id, path) {
   const steps = path.filter((concept) => concept.children.length);
   await fill(async () => [

@@ -1,4 +1,4 @@
-// The server, as functions. Every answer is JSON; every refusal is a Problem with the server's own sentence.
+// Requests to the server. Answers are JSON; an error is thrown as a Problem with the server's message.
 
 const KEY = "gossamer-key";
 
@@ -14,13 +14,13 @@ export class Problem extends Error {
   }
 }
 
-/** Which index is asked; null is the server's first. */
+/** Choose the index by name; null is the server's first. */
 export function use(name) {
   base = name ? `/v1/indexes/${encodeURIComponent(name)}` : "/v1";
   forget();
 }
 
-/** What to do when the server wants a key: resolves to whether there is one now. */
+/** Set what is called when the server wants a key; it resolves to whether there is one now. */
 export function onLocked(ask) {
   unlock = ask;
 }
@@ -28,7 +28,7 @@ export function onLocked(ask) {
 export const keepKey = (key) => sessionStorage.setItem(KEY, key);
 export const hasKey = () => sessionStorage.getItem(KEY) !== null;
 
-/** After a change concepts are others: ask for them again. */
+/** Empty the cache of concepts, which a change makes outdated. */
 export function forget() {
   kept = new Map();
 }
@@ -45,7 +45,7 @@ export async function documentOf(id, signal) {
   return (await call(`${base}/documents/get`, { body: { ids: [id] }, signal })).documents[0];
 }
 
-/** A part of the tree as columns; `root` null is the whole. */
+/** A part of the tree as columns; `root` null begins at the root of the tree. */
 export function map({ root, depth, limit }, signal) {
   const asked = new URLSearchParams({ depth, limit, labels: true });
   if (root !== null) asked.set("root", root);
@@ -58,7 +58,7 @@ export const concept = (id) => keep(`${base}/concepts/${id}`);
 /** The corpus in at most n groups. */
 export const topics = (n) => keep(`${base}/topics?n=${n}&assignments=false`);
 
-/** The answer of an address, asked for once: hovering and going back want the same again and again. */
+/** The answer at an address, cached: hovering and going back ask for the same again. */
 function keep(path) {
   if (!kept.has(path)) {
     const here = kept;
@@ -103,7 +103,7 @@ async function problemOf(response) {
   }
 }
 
-/** Run `work(signal)`; the run before, if still under way, is abandoned and its answer never seen. */
+/** A function that runs `work(signal)` and aborts its previous run if that is still under way. */
 export function latest() {
   let running = null;
   return async (work) => {

@@ -1,13 +1,11 @@
-// Looking around without a query: topics as cards, a concept with what is below it, a single document.
+// The list without a query: topics as cards, one concept with its children, or one document.
 
 import * as api from "./api.js";
-import { crumbs } from "./crumbs.js";
 import { announce, el, failure, find } from "./dom.js";
-import { facts } from "./facts.js";
+import { documents, isDocument, nameOf, number, shortened } from "./format.js";
 import { fill } from "./list.js";
+import { conceptPath, metadataList, showScope } from "./parts.js";
 import { go, link, state } from "./router.js";
-import { scope } from "./scope.js";
-import { documents, isDocument, nameOf, number, shortened } from "./words.js";
 
 const TOPICS = 12;
 
@@ -22,7 +20,7 @@ export class Browse {
       async (signal) => [el("div", { id: "scope" }), ...(await this.view(wanted, info, signal))],
       (problem) => failure(problem, () => this.show(state(), info), wanted.at !== null && toStart()));
     if (!shown) return;
-    if (wanted.in !== null) scope(wanted.in);
+    if (wanted.in !== null) showScope(wanted.in);
     if (follow) find("#list h1")?.focus({ preventScroll: true });
   }
 
@@ -51,10 +49,10 @@ export class Browse {
     const found = await api.documentOf(concept.exemplars[0].id, signal);
     const like = shortened(found.text.replace(/\s+/g, " "), 300);
     return [
-      crumbs(path, 6),
+      conceptPath(path, 6),
       el("h1", { tabindex: "-1", class: "id" }, found.id),
       el("p", { class: "text whole" }, found.text),
-      facts(found.metadata, 20),
+      metadataList(found.metadata, 20),
       concept.size > 1 ? el("p", { class: "soft small" }, `${number(concept.size - 1)} more of the same here.`) : "",
       el("p", {}, el("button", { type: "button", onclick: () => go({ q: like, why: null }) }, "More like this")),
     ];
@@ -63,7 +61,7 @@ export class Browse {
 
 function concept({ concept: at, children, path }) {
   return [
-    crumbs(path.slice(0, -1), 6),
+    conceptPath(path.slice(0, -1), 6),
     el("h1", { tabindex: "-1" }, nameOf(at)),
     el("p", { class: "soft" }, `${documents(at.size)} in ${number(children.length)} parts`),
     el("p", { class: "chips" }, at.terms.slice(0, 10).map((term) =>

@@ -1,4 +1,4 @@
-// Nodes built by hand: what comes from a document becomes text, never markup.
+// Helpers to build DOM nodes. Texts of documents become text nodes, never markup.
 
 /** An element. `class` and attributes as given, `onclick` and the like as listeners; null and false are left out. */
 export function el(tag, props = {}, ...children) {
@@ -15,7 +15,7 @@ export function el(tag, props = {}, ...children) {
 
 export const find = (selector) => document.querySelector(selector);
 
-/** A panel for what went wrong, with a way to try again and other ways out. */
+/** A panel for an error, with a button that tries again and other choices. */
 export function failure(problem, retry, ...others) {
   return el("div", { class: "failure", role: "alert" },
     el("h2", {}, problem.status ? "That did not work" : "The server does not answer"),
@@ -24,7 +24,7 @@ export function failure(problem, retry, ...others) {
     el("p", { class: "choices" }, el("button", { type: "button", onclick: retry }, "Try again"), others));
 }
 
-/** Read out by screen readers. */
+/** Have screen readers read `text`. */
 export function announce(text) {
   find("#status").textContent = text;
 }

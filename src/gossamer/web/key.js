@@ -1,11 +1,11 @@
-// A server with keys asks for one. It is kept for this tab alone.
+// A dialog for the server's key, which is kept in sessionStorage.
 
 import * as api from "./api.js";
 import { el } from "./dom.js";
 
 let asking = null;
 
-/** Ask for a key; resolves to true when there is one to try, false when the reader would rather not. */
+/** Ask for a key; resolves to whether one was given. */
 export function askForKey() {
   asking ??= open().finally(() => (asking = null));
   return asking;

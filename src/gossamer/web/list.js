@@ -1,18 +1,18 @@
-// The left side shows one thing at a time: what was under way before is abandoned, and its answer never seen.
+// The content of the list. A new content aborts the request for the one before.
 
 import { latest } from "./api.js";
 import { el, find } from "./dom.js";
 
-const PATIENCE = 120; // milliseconds before shapes are shown where the content will be
+const PATIENCE = 120; // milliseconds before placeholders are shown
 
 const turn = latest();
 
-/** Show the nodes that `make(signal)` resolves to, or what `otherwise(problem)` gives; returns whether it was the former. */
+/** Show the nodes that `make(signal)` resolves to, or on an error `otherwise(problem)`; returns whether `make` succeeded. */
 export async function fill(make, otherwise) {
   const list = find("#list");
   let shown = false;
   await turn(async (signal) => {
-    const waiting = setTimeout(() => signal.aborted || list.replaceChildren(...shapes(4)), PATIENCE);
+    const waiting = setTimeout(() => signal.aborted || list.replaceChildren(...placeholders(4)), PATIENCE);
     list.setAttribute("aria-busy", "true");
     try {
       const nodes = await make(signal);
@@ -34,7 +34,7 @@ function finish(list) {
   list.scrollTop = 0;
 }
 
-function shapes(count) {
+function placeholders(count) {
   const empty = Array.from({ length: count }, () => el("div", { class: "skeleton" }));
   return [el("p", { class: "hidden" }, "Loading"), ...empty];
 }

@@ -1,4 +1,4 @@
-// The page put together: the address says what is shown, the list and the map show it.
+// Entry point: the address says what to show; the list and the map show it.
 
 import { landed, openAdd } from "./add.js";
 import * as api from "./api.js";
@@ -6,15 +6,16 @@ import { Browse } from "./browse.js";
 import { el, failure, find } from "./dom.js";
 import { askForKey } from "./key.js";
 import { ConceptMap } from "./map/map.js";
+import { showMapHeader } from "./map_header.js";
 import { Results } from "./results.js";
 import { go, state, subscribe } from "./router.js";
-import { where } from "./where.js";
 
 const query = find("#query");
 let info = null;
 let answers = null;
 
 const map = new ConceptMap({
+  source: api,
   onZoom: (id) => go({ at: id }, { from: "map" }),
   onDocument: pickDocument,
 });
@@ -31,7 +32,7 @@ async function start() {
   map.reset();
   results.forget();
   try {
-    await learn();
+    await readInfo();
     show(state(), null, "page");
     listIndexes();
   } catch (problem) {
@@ -40,8 +41,8 @@ async function start() {
   }
 }
 
-/** What the index is: how much it holds, and whether it takes more. */
-async function learn() {
+/** Read how many documents the index holds, and whether this key may add to it. */
+async function readInfo() {
   info = await api.info();
   find("#add").hidden = !info.writable;
   document.body.classList.toggle("empty-index", !info.documents);
@@ -50,7 +51,7 @@ async function learn() {
 function show(now, before, from) {
   document.title = now.q ? `${now.q} · Gossamer` : "Gossamer";
   if (document.activeElement !== query || before?.q !== now.q) query.value = now.q ?? "";
-  if (from === "add") return where(now);
+  if (from === "add") return showMapHeader(now);
   if (now.q) results.show(now);
   else {
     results.forget();
@@ -58,24 +59,24 @@ function show(now, before, from) {
     browse.show(now, info);
   }
   if (!info.documents) return;
-  where(now, answers);
+  showMapHeader(now, answers);
   if (before === null || now.at !== before.at) zoom(now, before, from);
 }
 
 function showHits(hits) {
   map.glow(hits);
   answers = shared(hits.map((hit) => hit.path.map((concept) => concept.id)));
-  where(state(), answers);
+  showMapHeader(state(), answers);
 }
 
-/** The deepest concept below the root that all paths go through; null where there is none. */
+/** The deepest concept below the root that is on all paths, or null. */
 function shared(paths) {
   const [first = [], ...others] = paths;
   const common = first.slice(1, -1).filter((id, at) => others.every((path) => path[at + 1] === id));
   return common.at(-1) ?? null;
 }
 
-/** A concept that was there when the link was made may be gone: then everything is shown. */
+/** Zoom to the concept of the address; to everything if the concept no longer exists. */
 async function zoom(now, before, from) {
   const here = (map.focus?.parent && map.focus.id) || null;
   if (from === "map" && here === now.at) return;
@@ -103,7 +104,7 @@ async function listIndexes() {
   select.replaceChildren(...indexes.map(({ name }) => el("option", { value: name, selected: name === info.name }, name)));
 }
 
-/** On a phone, one of the two is seen. */
+/** On a small screen, show the list or the map. */
 function pane(name) {
   document.body.dataset.pane = name;
   for (const button of document.querySelectorAll("#panes button")) {
@@ -124,7 +125,7 @@ find("#indexes").addEventListener("change", (event) => {
   go({ index: event.target.value, q: null, in: null, at: null, why: null, k: null });
 });
 find("#add").addEventListener("click", () => openAdd(async (id, path) => {
-  await learn();
+  await readInfo();
   map.reset();
   results.forget();
   const inner = path.filter((concept) => concept.children.length && concept.parent !== null);

@@ -1,26 +1,23 @@
-// The answers to a query, each with its path and its reasons.
+// The answers to a query, each with its path of concepts and, on request, its explanation.
 
 import * as api from "./api.js";
-import { crumbs } from "./crumbs.js";
 import { announce, el, failure, find } from "./dom.js";
-import { facts } from "./facts.js";
+import { explanationPanel } from "./explanation.js";
+import { documents, nameOf, shortened } from "./format.js";
 import { fill } from "./list.js";
-import { marked, telling } from "./marks.js";
+import { conceptPath, marked, metadataList, showScope } from "./parts.js";
 import { go, link, state } from "./router.js";
-import { scope } from "./scope.js";
-import { panel } from "./why.js";
-import { documents, nameOf, shortened } from "./words.js";
 
 const K = 10;
 const MOST = 100;
-const UNUSUAL = 0.005; // short queries are unlike documents anyway: only what is far from all of them is worth a word
+const UNUSUAL = 0.005; // below this confidence a notice is shown; short queries are always a little unlike documents
 
 export class Results {
   /** `onHits(hits)` when they are there, `onPath(concepts)` when a document is explained. */
   constructor({ onHits, onPath }) {
     this.onHits = onHits;
     this.onPath = onPath;
-    this.key = null; // of the question whose answers are shown
+    this.key = null; // the request whose answers are shown, as JSON
     this.asked = null;
     this.hits = [];
     this.explaining = api.latest();
@@ -30,7 +27,7 @@ export class Results {
     this.key = null;
   }
 
-  /** Show a query's answers; asks the server only where the question is another one. */
+  /** Show the answers to a query; the server is asked only if the request has changed. */
   async show(wanted) {
     const asked = { query: wanted.q, k: wanted.k ?? K };
     if (wanted.in !== null) asked.within = wanted.in;
@@ -51,20 +48,19 @@ export class Results {
     this.onHits(this.hits);
     this.explain(state().why);
     this.surroundings(asked.query);
-    if (asked.within !== undefined) scope(asked.within);
+    if (asked.within !== undefined) showScope(asked.within);
   }
 
   async ask(asked, signal) {
     const { hits, seconds } = await api.search(asked, signal);
     this.hits = hits;
-    const stems = telling(asked.query);
     const count = hits.length === 1 ? "1 answer" : `${hits.length} answers`;
     announce(`${count} for ${asked.query}`);
     return [
       el("div", { id: "scope" }),
       el("p", { class: "soft small", id: "count" }, `${count} in ${Math.max(1, Math.round(seconds * 1000))} ms`),
       el("div", { id: "around" }),
-      hits.length ? el("ol", { class: "hits" }, hits.map((hit) => this.hit(hit, stems))) : nothing(),
+      hits.length ? el("ol", { class: "hits" }, hits.map((hit) => this.hit(hit))) : nothing(),
       hits.length === asked.k && asked.k < MOST ? more(asked.k) : "",
       whyNot(),
     ];
@@ -76,32 +72,32 @@ export class Results {
     return failure(problem, () => this.show(state()), everywhere);
   }
 
-  hit(hit, stems) {
+  hit(hit) {
     const long = hit.passage.length < hit.text.length || hit.passage.length > 420;
-    const text = el("p", { class: "text" }, marked(shortened(hit.passage, 420), stems));
+    const text = el("p", { class: "text" }, marked(shortened(hit.passage, 420), hit.matches));
     const all = long && el("button", {
-      type: "button", class: "link", onclick: () => (text.replaceChildren(...marked(hit.text, stems)), all.remove()),
+      type: "button", class: "link", onclick: () => (text.replaceChildren(...marked(hit.text, hit.matches, hit.start)), all.remove()),
     }, "Read all of it");
     return el("li", { class: "hit", "data-id": hit.id },
       el("div", { class: "line" }, el("h3", {}, hit.id), score(hit)),
       text,
-      crumbs(hit.path),
+      conceptPath(hit.path),
       el("div", { class: "tools" },
         el("button", {
           type: "button", class: "link reason", "aria-expanded": "false",
           onclick: () => go({ why: state().why === hit.id ? null : hit.id }),
         }, "Why this one"),
         all,
-        facts(hit.metadata)),
+        metadataList(hit.metadata)),
       el("div", { class: "place" }));
   }
 
-  /** Open the reasons of one document: below its answer, or as “why not” where it is none of them. */
+  /** Show the explanation of one document: below its answer, or under “Why not?” if it is not among the answers. */
   async explain(id) {
     for (const place of document.querySelectorAll(".place")) place.replaceChildren();
     for (const button of document.querySelectorAll(".reason")) button.setAttribute("aria-expanded", "false");
     if (id === null) {
-      this.explaining(() => {}); // an answer still under way would open them again
+      this.explaining(() => {}); // abandon a request that is still under way
       return this.onPath([]);
     }
     const hit = [...document.querySelectorAll(".hit")].find((each) => each.dataset.id === id);
@@ -114,7 +110,7 @@ export class Results {
       try {
         const why = await api.explain(state().q, id, signal);
         if (signal.aborted || !place.isConnected) return;
-        place.replaceChildren(panel(why));
+        place.replaceChildren(explanationPanel(why));
         this.onPath(why.path.map((step) => step.concept));
         announce(why.text);
         place.scrollIntoView({ block: "nearest" });
@@ -126,7 +122,7 @@ export class Results {
     });
   }
 
-  /** Beside the answers: concepts that fit, and a word where the query is far from everything. */
+  /** Above the answers: concepts that fit the query, and a notice if the query is unlike every document. */
   async surroundings(query) {
     const place = find("#around");
     try {
@@ -137,7 +133,7 @@ export class Results {
         fitting.length ? el("p", { class: "chips" }, el("span", { class: "soft" }, "Concepts that fit"),
           fitting.map((concept) => link({ at: concept.id }, { class: "chip", title: documents(concept.size) }, nameOf(concept)))) : "");
     } catch {
-      // They are an extra: the answers stand without them.
+      // These are extras: the answers are shown without them.
     }
   }
 }

@@ -1,4 +1,4 @@
-// What is shown is in the address: it can be shared, and the back button works.
+// The state of the page is its address, so that it can be shared and the back button works.
 //
 // q: the query   in: the concept to search in   at: the concept zoomed to   why: the document explained
 // k: how many answers   index: which collection
@@ -24,7 +24,7 @@ export function read(search) {
   return found;
 }
 
-/** The address of a state, or of the one now with some changes. */
+/** The address of the current state with `changes`. */
 export function address(changes) {
   const wanted = { ...current, ...changes };
   const parts = new URLSearchParams();
@@ -42,7 +42,7 @@ export function go(changes, { replace = false, from = "page" } = {}) {
   tell({ ...current, ...changes }, from);
 }
 
-/** `listener(state, before, from)`: `from` tells who asked for it, "map" or "page". */
+/** Call `listener(state, before, from)` on each change; `from` is "map", "add" or "page". */
 export function subscribe(listener) {
   listeners.push(listener);
 }
@@ -56,12 +56,12 @@ function tell(next, from) {
 window.addEventListener("popstate", () => tell(read(location.search), "page"));
 
 // -- links -----------------------------------------------------------------------------------------
-// Real ones, so that they can be copied and opened in another tab. A link stands for a change, and the state it changes
-// may be another by the time it is used: its address is written again when someone turns to it.
+// Real links, so that they can be copied and opened in another tab. A link stands for a change of the state, which may
+// itself change before the link is used: its href is updated when it gets the pointer or the focus.
 
 const changesOf = new WeakMap();
 
-/** A link that changes a part of what is shown. */
+/** A link that applies `changes` to the state. */
 export function link(changes, props, ...children) {
   const made = el("a", { ...props, href: address(changes) }, ...children);
   changesOf.set(made, changes);

@@ -1,7 +1,7 @@
 """Vectors → decorrelated vectors.
 
-spectrum        a corpus → its mean, its principal axes and their variances
+whitening       `Whitening`: fit, project, save, for vectors that are checked already
+whitener        `Whitener`: the same as a scikit-learn transformer, which checks its input
+spectrum        a corpus → its mean, its principal axes with their variances, the rotation of ICA
 projection      rows × matrix, with the same result for a row whatever rows are beside it
-whitening       `Whitening`: fit, transform, save
-whitener        `Whitener`: the same as a scikit-learn transformer
 """

@@ -1,11 +1,11 @@
-"""The product of rows with a matrix, such that a row's result never depends on the rows beside it.
+"""(X − mean) @ matrix, then the sphere; the result for a row never depends on the rows beside it, bit for bit.
 
-BLAS adds up in another order for one row than for many, so a vector whitened alone would differ in its last
-bits from the same vector in a batch: duplicates would not be equal, and an index built in other batches
-would be another index. Here every row goes through the same instructions in the same order.
+BLAS adds up in another order for one row than for many: a vector whitened alone would differ in its last bits from the
+same vector in a batch, duplicates would not be equal, and the same documents added in other batches would give another
+index. Here every row goes through the same instructions in the same order.
 
-A row far beyond what the matrix was fitted on, or hardly different from the mean, leaves the range of float32 on the
-way; it is projected in float64. On the sphere the result is then finite for every finite row.
+A row that is very far from the mean or very near to it leaves the range of float32 on the way, and is projected in
+float64. On the sphere the result is finite for every finite row.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from gossamer.array_types import Floats
 from gossamer.runtime.jit import ordered_kernel, ordered_subkernel
 
-_LEAST: Final = 1e-50
-_MOST: Final = 1e60
-"""Squared lengths of projected rows that float32 has room for, with as much to spare as scaling to the sphere needs."""
+_SHORTEST: Final = 1e-50
+_LONGEST: Final = 1e60
+"""Squared lengths of projected rows between which float32 is enough, also for the factor to the sphere."""
 
 
 def project(X: Floats, mean: Floats, matrix: Floats, sphere: bool) -> Floats:
@@ -57,7 +57,7 @@ def _project(X: Floats, mean: Floats, matrix: Floats, sphere: bool, out: Floats)
         total = 0.0
         for j in range(y.shape[0]):
             total += np.float64(y[j]) * y[j]
-        if not _LEAST < total < _MOST:  # also where it is NaN
+        if not _SHORTEST < total < _LONGEST:  # also where it is NaN
             _project_wide(x, mean, matrix, sphere, y)
         elif sphere:
             scale = np.float32(math.sqrt(y.shape[0] / total))
@@ -67,7 +67,7 @@ def _project(X: Floats, mean: Floats, matrix: Floats, sphere: bool, out: Floats)
 
 @ordered_subkernel
 def _project_wide(x: Floats, mean: Floats, matrix: Floats, sphere: bool, y: Floats) -> None:
-    """One row in float64. On the sphere, a row that equals the mean has no direction and becomes 0."""
+    """Project one row in float64. A row that equals the mean has no direction, and becomes 0 on the sphere."""
     total = 0.0
     for j in range(y.shape[0]):
         value = _coordinate(x, mean, matrix, j)

@@ -1,14 +1,14 @@
-"""Vectors → decorrelated vectors: PCA, a dial from none to full whitening, and a sphere.
+"""Vectors → decorrelated vectors: PCA, partial or full whitening, and a sphere.
 
-An embedding `x` becomes
+An embedding x becomes
 
     y = s · Rᵀ · diag(λ_j^(−γ/2)) · Vᵀ · (x − mean)          then, on the sphere,   y · √D_out / ‖y‖
 
-with `λ, V` the leading eigenpairs of the covariance (divisor n), `γ` the strength of whitening, `R` the
-rotation of ICA (the identity without it), and `s = (D_out / Σ_j λ_j^(1−γ))^(1/2)`, which makes the mean
-variance of an output dimension 1. Everything but the sphere is one matrix, `components_`.
+with λ, V the leading eigenpairs of the covariance (divisor n), γ the strength of whitening from 0 to 1, R the rotation
+of ICA (the identity without it), and s = (D_out / Σ_j λ_j^(1−γ))^(1/2), which makes the mean variance of an output
+dimension 1. Everything but the sphere is one matrix, `components_`.
 
-How strong? Exact ranking on the sphere, 0.96 of the variance kept, nDCG@10 / recall@5 in percent:
+Figures by strength: exact ranking on the sphere, 0.96 of the variance kept, nDCG@10 / recall@5 in percent.
 
     documents, queries        mean cosine   γ=0         0.25        0.5         0.75        1
     MS MARCO MiniLM 31k, 1k4  0.01          76.3/87.2   76.4/87.2   76.2/86.6   75.5/86.1   75.1/85.2
@@ -17,10 +17,10 @@ How strong? Exact ranking on the sphere, 0.96 of the variance kept, nDCG@10 / re
     QQP T5 encoder 10k, 1k    0.52          53.5/60.2   59.6/68.2   63.7/71.8   65.5/73.4   66.3/74.0
     QQP SmolLM2 10k, 1k       0.80          50.1/55.9   58.0/64.7   63.7/71.8   66.1/74.6   67.4/75.3
 
-So `strength="auto"` is `γ = min(1, 0.25 + 1.5·max(0, c))` with `c` the mean cosine of two rows: a quarter
-where rows point every way, all of it from c = 0.5 on. Between 0.05 and 0.5 no neural model was at hand.
-There, TF-IDF with SVD wants more (SciFact, c = 0.15: 48.5 at γ=0.5, 50.4 at 1) or less (Cranfield, c = 0.13:
-36.0 and 34.5), and MiniLM joined to T5 or SmolLM2 (c = 0.24 to 0.38) hardly cares from 0.5 to 1.
+So `strength="auto"` is γ = min(1, 0.25 + 1.5·max(0, c)) with c the mean cosine of two rows: 0.25 where rows point in
+all directions, 1 from c = 0.5 on. No neural model between 0.05 and 0.5 was at hand. There, TF-IDF with SVD is better
+with more (SciFact, c = 0.15: 48.5 at γ=0.5, 50.4 at 1) or with less (Cranfield, c = 0.13: 36.0 and 34.5), and MiniLM
+joined to T5 or SmolLM2 (c = 0.24 to 0.38) is as good at 0.5 as at 1.
 """
 
 from __future__ import annotations
@@ -32,45 +32,46 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import Floats
-from gossamer.errors import CorruptError, DimensionError, DtypeError, InputError, ParameterError, StateError
+from gossamer.array_types import Doubles, Floats
+from gossamer.checks import as_vectors
+from gossamer.errors import CorruptError, ParameterError, StateError
 from gossamer.files.bundle import CURE, Bundle, read_bundle, write_bundle
 from gossamer.whitening.spectrum import (
-    Doubles,
-    checked,
-    chunks,
-    first_look,
+    component_scales,
+    corpus_moments,
+    count_components,
     ica_rotation,
-    n_kept,
-    scales_of,
     spectrum,
     winsorised,
     with_fixed_signs,
 )
 
-KIND = "whitener"
-"""What a saved whitener's manifest calls itself."""
+KIND: Final = "whitener"
+"""The kind that the manifest of a saved whitener names."""
 
 _PARAMETERS: Final = ("n_components", "strength", "sphere", "ica", "random_state")
 
-_AUTO_LEAST = 0.25
-_AUTO_SLOPE = 1.5
+_AUTO_LEAST: Final = 0.25
+_AUTO_SLOPE: Final = 1.5
+"""The strength at a mean cosine of 0, and its rise with the mean cosine: see the module's table."""
 
 
 class Whitening:
-    """Decorrelate embeddings. `gossamer.Whitener` is the same as a scikit-learn transformer.
+    """Decorrelate embeddings. `fit` and `project` take vectors that are checked already.
+
+    `gossamer.Whitener` is the same as a scikit-learn transformer, which checks them.
 
     Parameters, checked by `fit`:
 
-    n_components: the share of variance to keep, a float in (0, 1], or a number of components, an int.
-        Directions without variance are dropped whatever is asked, so fewer may remain.
-    strength: γ in [0, 1]. 0 only rotates (PCA), 1 gives every component variance 1, and "auto" tells it from
-        the mean cosine of the rows (see the module's table); with ICA "auto" means 1.
-    sphere: scale every row to length √D_out, so that distances rank as cosines do and the mean variance of a
-        dimension is about 1. Without it that mean is 1 exactly over the fitted rows: each dimension has
-        variance 1 at strength 1, and below that the leading ones have more, the last ones less.
-    ica: rotate to independent axes (FastICA). It changes no distance, takes some ten seconds, and needs
-        strength 1, since axes are independent only where all variances are equal.
+    n_components: the share of variance to keep, a float in (0, 1], or a number of components, an int. Directions
+        without variance are always dropped, so fewer may remain.
+    strength: γ in [0, 1]. 0 only rotates (PCA), 1 gives every component variance 1, and "auto" chooses it by the mean
+        cosine of the rows (see the module's table); with ICA "auto" means 1.
+    sphere: scale every row to length √D_out, so that distances rank as cosines do and the mean variance of a dimension
+        is about 1. Without it that mean is exactly 1 over the fitted rows: each dimension has variance 1 at strength 1,
+        and below that the leading ones have more and the last ones less.
+    ica: rotate to independent axes (FastICA). It changes no distance, takes some ten seconds, and needs strength 1,
+        since axes are independent only where all variances are equal.
     random_state: the seed of ICA's sample and start. Nothing else is random.
 
     Fitted attributes: `components_` (n_components_ × n_features_in_, as in scikit-learn's PCA but with the
@@ -78,8 +79,8 @@ class Whitening:
     `explained_variance_` (of the kept principal directions, divisor n, falling), `strength_`, `mean_cosine_`
     (of two different rows), `n_components_`, `n_features_in_`.
 
-    A corpus without any spread (one row, or copies of one) has no directions to prefer: the components are
-    then the coordinate axes, unscaled.
+    A corpus without variance (one row, or copies of one) has no principal axes: the components are then the coordinate
+    axes, unscaled.
     """
 
     mean_: Floats
@@ -113,26 +114,23 @@ class Whitening:
         """The parameters, by name."""
         return {name: getattr(self, name) for name in _PARAMETERS}
 
-    def fit(self, X: Any) -> Self:
-        """Learn the transformation from the rows of `X`.
+    def fit(self, X: npt.NDArray[Any]) -> Self:
+        """Learn the transformation from the rows of `X`: at least one row of finite real numbers.
 
-        Reads `X` twice in chunks, so memory beyond `X` is a chunk, a few D × D matrices, and ICA's sample.
+        Reads `X` twice in chunks, so memory beyond `X` is a chunk, a few D × D matrices, and the sample of ICA.
         """
-        table = _as_table(X)
-        if not len(table):
-            raise InputError("X has 0 rows; fitting needs at least 1")
-        self._check_parameters(table.shape[1])
-        if self.sphere:  # where length does not count, no row should count for its length
-            table = winsorised(table)
-        moments = first_look(table)
-        variances, axes = spectrum(table, moments)
-        kept = n_kept(variances, self.n_components)
+        self._check_parameters(X.shape[1])
+        if self.sphere:  # the length of a row does not count, so long rows should not count for more
+            X = winsorised(X)
+        moments = corpus_moments(X)
+        variances, axes = spectrum(X, moments)
+        kept = count_components(variances, self.n_components)
         variances, axes = variances[:kept], axes[:, :kept]
         strength = self._resolve_strength(moments.mean_cosine)
-        components = (axes * scales_of(variances, strength)).T
+        components = (axes * component_scales(variances, strength)).T
         if self.ica and variances[0] > 0:
-            components = ica_rotation(table, moments.mean, components, int(self.random_state)) @ components
-        # Nothing is set before here: a fit that fails leaves the whitener as it was.
+            components = ica_rotation(X, moments.mean, components, int(self.random_state)) @ components
+        # Attributes are set at the end: a fit that fails leaves the whitener as it was.
         self.mean_cosine_ = moments.mean_cosine
         self.strength_ = strength
         self.explained_variance_ = variances
@@ -140,53 +138,43 @@ class Whitening:
         return self
 
     def transform(self, X: Any) -> Floats:
-        """`X` decorrelated: C-contiguous float32, a row for a row. `X` is checked."""
+        """`X` decorrelated, a row for a row; `X` is checked."""
         self._check_fitted()
-        table = _as_table(X)
-        if table.shape[1] != self.n_features_in_:
-            # Opens as scikit-learn's own message does: its users, and its checks, look for that.
-            raise DimensionError(
-                f"X has {table.shape[1]} features, but Whitener is expecting {self.n_features_in_} features "
-                "as input: use vectors of the model it was fitted on"
-            )
-        out = np.empty((len(table), self.n_components_), dtype=np.float32)
-        for rows in chunks(len(table)):
-            out[rows] = self.project(checked(table, rows))
-        return out
+        return self.project(as_vectors(X, self.n_features_in_, what="X"))
 
     def project(self, X: Floats) -> Floats:
-        """`transform` without its checks: `X` must be a finite float32 matrix with n_features_in_ columns.
+        """`transform` for rows that are checked already: a finite float32 matrix with n_features_in_ columns.
 
-        The fast path for a query. A row's result is the same bit for bit whatever rows stand beside it.
+        The result for a row is the same bit for bit whatever rows are beside it.
         """
         from gossamer.whitening.projection import project
 
-        # On a sphere of one dimension there are two points.
+        # A sphere of one dimension has two points only, so rows are not scaled to it.
         return project(X, self.mean_, self.components_.T, bool(self.sphere) and self.n_components_ > 1)
 
-    def distances(self, X: Floats) -> Doubles:
-        """How far rows are from the mean, in units of the root mean square over the fitted rows; 0 without spread."""
+    def relative_distances(self, X: Floats) -> Doubles:
+        """Distances of rows from the mean, divided by the root mean square of those of the fitted rows."""
         usual = float(np.sqrt(self.explained_variance_.sum()))
         if not usual > 0.0:
             return np.zeros(len(X))
-        away: Doubles = np.linalg.norm(X.astype(np.float64) - self.mean_, axis=1) / usual
-        return away
+        distances: Doubles = np.linalg.norm(X.astype(np.float64) - self.mean_, axis=1) / usual
+        return distances
 
-    def sizes_before(self) -> Doubles | None:
-        """What makes the dimensions of transformed rows as large as they were before they were shrunk: λ^(γ/2).
+    def unwhitening_scales(self) -> Doubles | None:
+        """Factors λ_j^(γ/2) that give the dimensions of transformed rows the proportions they had before whitening.
 
-        None after ICA, whose dimensions are mixtures of those that were shrunk.
+        None after ICA, whose dimensions are mixtures of the principal axes.
         """
         self._check_fitted()
         return None if self.ica else self.explained_variance_ ** (self.strength_ / 2.0)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted whitener into the folder `path`. Names of a DataFrame's columns are not kept."""
+        """Write the fitted whitener into the folder `path`; names of the columns of a DataFrame are not saved."""
         write_bundle(path, KIND, self.to_bundle())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The whitener saved at `path`: it transforms as the saved one did, bit for bit."""
+        """Read a whitener that `save` wrote: it transforms as the saved one did, bit for bit."""
         return cls.from_bundle(read_bundle(path, KIND))
 
     def to_bundle(self) -> Bundle:
@@ -236,7 +224,7 @@ class Whitening:
 
     def _set_transformation(self, mean: npt.NDArray[Any], components: npt.NDArray[Any]) -> None:
         self.mean_ = np.ascontiguousarray(mean, dtype=np.float32)
-        # Laid out by column, so that its transpose, which `project` multiplies with, is laid out by row.
+        # By column, so that the transpose, which `project` multiplies with, is laid out by row.
         self.components_ = np.asfortranarray(components, dtype=np.float32)
         self.n_components_, self.n_features_in_ = self.components_.shape
 
@@ -295,28 +283,3 @@ def _check_strength(value: Any, *, ica: bool) -> None:
             f"ica=True needs strength=1, got strength={value}: independent axes exist only in fully "
             "whitened vectors; set strength=1 or ica=False"
         )
-
-
-def _as_table(X: Any) -> npt.NDArray[Any]:
-    """`X` as a matrix of numbers in the dtype it came in. Values are checked later, a chunk at a time.
-
-    Stricter than `as_vectors` where scikit-learn is: one vector is not taken for a row.
-    """
-    if hasattr(X, "toarray"):
-        raise DtypeError("X is sparse, and centring would fill it: pass X.toarray()")
-    try:
-        table = np.asarray(X)
-    except ValueError as error:
-        raise DimensionError(f"X must be a matrix, but the rows differ in length ({error})") from error
-    if table.dtype.kind == "c":
-        raise DtypeError(f"Complex data not supported: X has dtype {table.dtype}; pass real numbers")
-    if table.dtype.kind not in "fiu":
-        raise DtypeError(f"X must be real numbers, got dtype {table.dtype}: convert it with .astype('float32')")
-    if table.ndim != 2:
-        raise DimensionError(
-            f"X must be a matrix (rows × dimensions), got shape {table.shape}. Reshape your data: "
-            "X.reshape(1, -1) makes one vector a row"
-        )
-    if table.shape[1] == 0:
-        raise DimensionError(f"X has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
-    return table

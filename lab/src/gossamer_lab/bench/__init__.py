@@ -1,10 +1,6 @@
-"""Gossamer beside other vector indexes, on the same vectors, in one run.
+"""Gossamer beside other vector indexes, on the same vectors, in one run: `gossamer bench`.
 
-data      the vectors, whitened once for everybody
-timing    the same threads for all, rounds that take turns, best and median and spread
-measures  recall, nDCG, what a curve says between its points
-systems   gossamer, faiss, hnswlib and usearch behind one face
-search build scale memory filters refining     one task each: data in, a report out
-report    reports as tables and JSON
-plot      recall against queries a second
+data      the vectors, whitened once for all systems             report    reports as tables and JSON
+measures  recall, and costs read from a curve                    systems   Gossamer, faiss, hnswlib and usearch
+search, build, scale, memory, filters                            one task each: data in, a report out
 """

@@ -5,29 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
 
-from gossamer.array_types import Floats
-from gossamer.rank.guided import Guide
-from gossamer.tree.cobweb import CobwebTree
-from gossamer.vector_index.vector_index import auto_acuity
+from gossamer_lab.bench import systems
 from gossamer_lab.bench.data import Data
-from gossamer_lab.bench.report import Report, Row, Section
-from gossamer_lab.bench.systems import (
-    FAISS_HNSW,
-    HNSWLIB,
-    USEARCH,
-    Built,
-    build_faiss_hnsw,
-    build_gossamer,
-    build_hnswlib,
-    build_usearch,
-    missing,
-)
-from gossamer_lab.bench.timing import Say, Times, threads
+from gossamer_lab.bench.report import Report, Row, section
+from gossamer_lab.bench.systems import FAISS_HNSW, HNSWLIB, USEARCH, Built, missing
+from gossamer_lab.engine import Floats, Kernel, auto_tree
+from gossamer_lab.methods.rankers import has_hnswlib
+from gossamer_lab.timing import Say, Times, threads
 
 GROW, REFINE, LOAD = "growing the tree", "refining it", "loading it at once, refined"
 LINK, ADD = "linking its leaves", "VectorIndex.add"
@@ -41,53 +29,51 @@ class Spent:
     cores: Times
 
 
-def run(data: Data, *, repeats: int, n_threads: int, say: Say) -> Report:
-    """Time every step of ours and the build of others, in rounds."""
+def run(data: Data, *, repeats: int, n_threads: int, say: Say, hnswlib: bool | None = None) -> Report:
+    """Time every step of ours and the build of others, in rounds; hnswlib takes part if it is installed."""
+    with_hnswlib = has_hnswlib() if hnswlib is None else hnswlib
     with threads(n_threads):
-        spent = measure(data.X, repeats, n_threads, say)
+        spent = measure(data.X, repeats, n_threads, say, hnswlib=with_hnswlib)
+    rows = [_row(name, each, len(data.X)) for name, each in spent.items()]
     sections = [
-        Section("building", [_row(name, each, len(data.X)) for name, each in spent.items()], [*_NOTES, *missing()]),
-        Section(f"as a share of {HNSWLIB}'s time", compare(spent)),
+        section("building", rows, [_NOTE, *missing(with_hnswlib)]),
+        section(f"as a share of {HNSWLIB}'s time", compare(spent)),
     ]
     return Report("build", data.description, {"threads": n_threads, "rounds": repeats}, sections)
 
 
-_NOTES: Final = (
+_NOTE: Final = (
     "Whitening is in none of these times. Growing uses one core, all other steps use all for most of what they do. "
-    "core seconds: of all cores together, best round; where other programs run they are the steadier figure.",
+    "core seconds: of all cores together, best round; where other programs run they are the steadier figure."
 )
-
-
-def auto_tree(X: Floats) -> CobwebTree:
-    """An empty tree with the acuity that an index would choose for X."""
-    return CobwebTree(X.shape[1], auto_acuity(X))
 
 
 def steps(X: Floats) -> Iterator[str]:
     """Build step by step; yields the name of each as it is done."""
-    tree, guide = auto_tree(X), Guide()
-    tree.insert_many(X)
+    kernel = Kernel(auto_tree(X))
+    kernel.tree.insert_many(X)
     yield GROW
-    tree.refine(keep=guide.wanted(len(X)))
+    kernel.rebuild(keep=True)
     yield REFINE
-    tree = auto_tree(X)
-    documents = tree.grow(X, keep=guide.wanted(len(X)))
+    kernel = Kernel(auto_tree(X))
+    kernel.load(X)
     yield LOAD
-    guide.learn(tree.arrays, documents, tree.take_neighbours())
+    kernel.link()
     yield LINK
 
 
-def measure(X: Floats, repeats: int, n_threads: int, say: Say) -> dict[str, Spent]:
+def measure(X: Floats, repeats: int, n_threads: int, say: Say, *, hnswlib: bool) -> dict[str, Spent]:
     """Rounds in which ours and the others take turns."""
-    build_gossamer(X[:3000])  # compiles
+    systems.build_gossamer(X[:3000])  # compiles
     list(steps(X[:3000]))
-    works: dict[str, Callable[[], Iterable[str]]] = {"steps": lambda: steps(X), ADD: _whole(ADD, build_gossamer, X)}
-    if find_spec("hnswlib") is not None:
-        works[HNSWLIB] = _whole(HNSWLIB, build_hnswlib, X, n_threads)
-    if find_spec("usearch") is not None:
-        works[USEARCH] = _whole(USEARCH, build_usearch, X, n_threads)
-    if find_spec("faiss") is not None:
-        works[FAISS_HNSW] = _whole(FAISS_HNSW, build_faiss_hnsw, X)
+    works: dict[str, Callable[[], Iterable[str]]] = {
+        "steps": lambda: steps(X),
+        ADD: _whole(ADD, systems.build_gossamer, X),
+    }
+    if hnswlib:
+        works[HNSWLIB] = _whole(HNSWLIB, systems.build_hnswlib, X, n_threads)
+    works[USEARCH] = _whole(USEARCH, systems.build_usearch, X, n_threads)
+    works[FAISS_HNSW] = _whole(FAISS_HNSW, systems.build_faiss_hnsw, X)
     wall: dict[str, list[float]] = {}
     cores: dict[str, list[float]] = {}
     for number in range(repeats):
@@ -122,8 +108,8 @@ def compare(spent: dict[str, Spent]) -> list[Row]:
     }  # fmt: skip
     rows: list[Row] = []
     for name, parts in sums.items():
-        wall = _added([spent[part].wall for part in parts])
-        cores = _added([spent[part].cores for part in parts])
+        wall = _sum([spent[part].wall for part in parts])
+        cores = _sum([spent[part].cores for part in parts])
         rounds = [a / b for a, b in zip(wall.seconds, theirs.wall.seconds, strict=True)]
         rows.append(
             {
@@ -138,8 +124,8 @@ def compare(spent: dict[str, Spent]) -> list[Row]:
     return rows
 
 
-def _added(parts: Sequence[Times]) -> Times:
-    """Steps of the same rounds, one after the other."""
+def _sum(parts: Sequence[Times]) -> Times:
+    """The times of steps that follow each other in the same rounds."""
     return Times(tuple(sum(each) for each in zip(*(part.seconds for part in parts), strict=True)))
 
 

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from gossamer.array_types import Floats
-from gossamer.checks import as_vectors
-from gossamer.errors import DiskError, InputError
-from gossamer.vector_index.presets import PRESETS
-from gossamer.whitening.whitening import Whitening
+from gossamer.cli.evaluation import data_folder
+from gossamer.errors import InputError
+from gossamer_lab.data.files import load_vectors
+from gossamer_lab.engine import Floats, Longs, Whitening, default_whitening
 
 SETS: Final = ("qqp", "msmarco")
-FOLDER_VARIABLE: Final = "GOSSAMER_DATA"
-_BESIDE: Final = Path("../shared/embeddings")
 
 
 @dataclass(frozen=True)
 class Data:
-    """Documents and queries, as they came and as every system sees them."""
+    """Documents and queries as they came (raw), and whitened as every system sees them (X, Q)."""
 
     name: str
     raw: Floats
@@ -36,52 +29,22 @@ class Data:
 
     @property
     def description(self) -> str:
-        """In words."""
+        """Name, sizes and dimensions in words."""
         dims = f"{self.raw.shape[1]} dimensions, {self.X.shape[1]} after whitening"
         return f"{self.name}: {len(self.X):,} documents, {len(self.Q):,} queries, {dims}"
 
 
-def folder_of_sets(given: Path | None) -> Path:
-    """The folder of ready vectors: the one given, or $GOSSAMER_DATA, or ../shared/embeddings."""
-    named = given or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
-    folder = named or _BESIDE
-    if not folder.is_dir():
-        cure = f"name one with --data or ${FOLDER_VARIABLE}, or give --vectors and --queries"
-        raise DiskError(f"there is no folder of vectors at {folder}: {cure}")
-    return folder
+def embeddings_folder(given: Path | None) -> Path:
+    """The folder of ready vectors: `embeddings` in the data folder, or that folder itself."""
+    folder = data_folder(given, "folder of vectors")
+    return folder / "embeddings" if (folder / "embeddings").is_dir() else folder
 
 
 def load_set(folder: Path, name: str) -> tuple[Floats, Floats]:
     """Documents and queries of one of the ready sets."""
     if name not in SETS:
         raise InputError(f"there is no set called {name!r}: choose one of {', '.join(SETS)}")
-    return load_file(folder / f"{name}-minilm-corpus.npy"), load_file(folder / f"{name}-minilm-queries.npy")
-
-
-def load_file(path: Path) -> Floats:
-    """The rows of a .npy file as float32."""
-    try:
-        array = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise DiskError(f"there are no vectors at {path}: give the path of a .npy file") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise DiskError(f"{path} cannot be read as a .npy file: {error}") from error
-    if array.ndim != 2 or not len(array):
-        raise InputError(f"{path} holds an array of shape {array.shape}: expected one row a vector")
-    return as_vectors(array, array.shape[1], what=str(path))
-
-
-def load_duplicates(folder: Path, rows: int) -> tuple[Data, npt.NDArray[np.int64]]:
-    """The paper's setting on QQP with so many documents and a tenth as many queries, and the row each duplicates."""
-    E, Q = load_set(folder, "qqp")
-    queries = min(len(Q), rows // 10)
-    path = folder / "qqp-setup.json.gz"
-    try:
-        with gzip.open(path) as setup:
-            targets = np.array(json.load(setup)["targets"][:queries], np.int64)
-    except FileNotFoundError:
-        raise DiskError(f"there is no {path}: the duplicates of QQP are read from it") from None
-    return prepare("qqp", E, Q[:queries], rows=rows, queries=None), targets
+    return load_vectors(folder / f"{name}-minilm-corpus.npy"), load_vectors(folder / f"{name}-minilm-queries.npy")
 
 
 def prepare(name: str, E: Floats, Q: Floats, *, rows: int | None, queries: int | None) -> Data:
@@ -90,11 +53,11 @@ def prepare(name: str, E: Floats, Q: Floats, *, rows: int | None, queries: int |
         raise InputError(f"documents have {E.shape[1]} dimensions and queries {Q.shape[1]}: they must be the same")
     E = E[:rows]
     Q = Q[spread_evenly(len(Q), queries)]
-    whitener = PRESETS["default"].whitening().fit(E)
+    whitener = default_whitening().fit(E)
     return Data(name, E, Q, whitener, whitener.project(E), whitener.project(Q))
 
 
-def spread_evenly(available: int, wanted: int | None) -> npt.NDArray[np.int64]:
-    """`wanted` places spread evenly over `available`; all of them where there are no more."""
+def spread_evenly(available: int, wanted: int | None) -> Longs:
+    """`wanted` places spread evenly over `available`; all of them if there are no more."""
     n = available if wanted is None else min(available, wanted)
     return np.arange(n, dtype=np.int64) * available // max(1, n)

@@ -7,21 +7,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from gossamer.array_types import Floats, Longs
-from gossamer.graph.calibration import Effort
+from gossamer import VectorIndex
 from gossamer.results import SearchResult
-from gossamer.tree.arrays import Meta
-from gossamer.vector_index.vector_index import VectorIndex
 from gossamer_lab.bench.data import Data
-from gossamer_lab.bench.measures import exact_neighbours, recall
-from gossamer_lab.bench.report import Report, Row, Section
+from gossamer_lab.bench.measures import Ids, exact_neighbours, recall
+from gossamer_lab.bench.report import Report, Row, section
 from gossamer_lab.bench.search import K
-from gossamer_lab.bench.systems import build_gossamer, grow, guide_of
-from gossamer_lab.bench.timing import Say, Times, clock, take_turns, threads
+from gossamer_lab.bench.systems import build_gossamer
+from gossamer_lab.engine import Effort, Floats, Kernel, Longs, concept_of_size, count_leaves
+from gossamer_lab.methods.prepared import grow
+from gossamer_lab.timing import Say, clock, take_turns, threads
 
 SELECTIVITIES: Final = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0)
 CONCEPTS: Final = (0.003, 0.03, 0.3)
 _SINGLES: Final = 20
+"""Queries that are timed one a call."""
 _BATCH: Final = 1000
 """Documents added in one call while an index is exchanged."""
 
@@ -29,7 +29,7 @@ Options = dict[str, Any]
 
 
 def run(data: Data, *, repeats: int, n_threads: int, say: Say) -> Report:
-    """Both tables."""
+    """Measure restricted searches, then the exchange of documents."""
     say("building")
     index: VectorIndex = build_gossamer(data.X).index
     with threads(n_threads):
@@ -42,9 +42,9 @@ def run(data: Data, *, repeats: int, n_threads: int, say: Say) -> Report:
     churn(data.X[:3000], data.Q[:5])  # compiles
     exchanged, times = churn(data.X, data.Q)
     sections = [
-        Section("restricted searches (default target 0.98)", rows, notes),
-        Section("after deleting a random half and inserting as many new", exchanged),
-        Section("what the exchange took", times),
+        section("restricted searches (default target 0.98)", rows, notes),
+        section("after deleting a random half and inserting as many new", exchanged),
+        section("what the exchange took", times),
     ]
     return Report("filter", data.description, {"threads": n_threads, "rounds": repeats, "k": K}, sections)
 
@@ -61,57 +61,42 @@ def restricted_rows(data: Data, index: VectorIndex, repeats: int, say: Say) -> l
         allowed = np.sort(shuffled[: max(1, round(share * n))])
         cases[f"allowed {share:.2%}"] = ({"allowed": allowed.tolist()}, allowed)
     for share in CONCEPTS:
-        node = _concept_of(index, round(share * n))
-        below = np.array(index.documents_below(node), np.int64)
-        cases[f"within {share:.1%}"] = ({"within": node}, np.sort(below))
+        node = concept_of_size(index, round(share * n))
+        cases[f"within {share:.1%}"] = ({"within": node}, np.sort(np.array(index.documents_below(node), np.int64)))
     works: dict[str, Callable[[], float]] = {}
     for name, (options, _) in cases.items():
         index.search(data.Q[:2], K, **options)
         works[f"{name} batch"] = _batch(index, data.Q, options)
         works[f"{name} single"] = _single(index, data.Q[:_SINGLES], options)
     times = take_turns(works, repeats, say)
-    return [
-        _restricted_row(data, index, name, options, documents, times[f"{name} batch"], times[f"{name} single"])
-        for name, (options, documents) in cases.items()
-    ]
+    rows: list[Row] = []
+    for name, (options, documents) in cases.items():
+        result = index.search(data.Q, K, **options)
+        exact = documents[exact_neighbours(data.X[documents], data.Q, K)]
+        batch, single = times[f"{name} batch"], times[f"{name} single"]
+        rows.append(
+            {
+                "filter": name,
+                "documents": len(documents),
+                "selectivity": len(documents) / n,
+                "how": _how(index, result, documents),
+                "recall@10": recall(data.X, data.Q, result.ids, exact),
+                "answers": float((result.ids >= 0).sum(axis=1).mean()),
+                "scored": float(result.visited.mean()),
+                "µs batch": batch.over(len(data.Q)).best * 1e6,
+                "µs batch, median": batch.over(len(data.Q)).median * 1e6,
+                "µs single": single.over(min(_SINGLES, len(data.Q))).best * 1e6,
+            }
+        )
+    return rows
 
 
-def _restricted_row(
-    data: Data, index: VectorIndex, name: str, options: Options, documents: Longs, batch: Times, single: Times
-) -> Row:
-    result = index.search(data.Q, K, **options)
-    few = data.X[documents]
-    exact = documents[exact_neighbours(few, data.Q, K)]
-    found = result.ids
-    return {
-        "filter": name,
-        "documents": len(documents),
-        "selectivity": len(documents) / len(data.X),
-        "way": _way(index, result, documents),
-        "recall@10": recall(data.X, data.Q, found, exact),
-        "answers": float((found >= 0).sum(axis=1).mean()),
-        "scored": float(result.visited.mean()),
-        "µs batch": batch.over(len(data.Q)).best * 1e6,
-        "µs batch, median": batch.over(len(data.Q)).median * 1e6,
-        "µs single": single.over(min(_SINGLES, len(data.Q))).best * 1e6,
-    }
-
-
-def _way(index: VectorIndex, result: SearchResult, documents: Longs) -> str:
-    """Whether everything allowed was scored, or a walk found the answers; told by what was visited."""
-    leaves = len(np.unique(index.tree.arrays.leaf[documents]))
-    everything = int((result.visited == leaves).sum())
+def _how(index: VectorIndex, result: SearchResult, documents: Longs) -> str:
+    """Whether every allowed document was scored, or a guided search found the answers; told by the nodes visited."""
+    everything = int((result.visited == count_leaves(index, documents)).sum())
     if everything == len(result.visited):
         return "all scored"
     return "guided" if not everything else f"guided, {everything} scored in full"
-
-
-def _concept_of(index: VectorIndex, size: int) -> int:
-    """The concept whose number of documents is nearest to `size`, by ratio."""
-    arrays = index.tree.arrays
-    made = int(arrays.meta[Meta.SLOTS])
-    inner = np.flatnonzero((arrays.size[:made] > 0) & (arrays.n_children[:made] > 0))
-    return int(inner[np.abs(np.log(arrays.size[inner] / size)).argmin()])
 
 
 def _batch(index: VectorIndex, Q: Floats, options: Options) -> Callable[[], float]:
@@ -119,11 +104,7 @@ def _batch(index: VectorIndex, Q: Floats, options: Options) -> Callable[[], floa
 
 
 def _single(index: VectorIndex, Q: Floats, options: Options) -> Callable[[], float]:
-    def all_of_them() -> None:
-        for x in Q:
-            index.search(x, K, **options)
-
-    return lambda: clock(all_of_them)[0]
+    return lambda: clock(lambda: [index.search(x, K, **options) for x in Q])[0]
 
 
 # -- exchanging documents --------------------------------------------------------------------------
@@ -136,11 +117,10 @@ def churn(X: Floats, Q: Floats) -> tuple[list[Row], list[Row]]:
     order = rng.permutation(len(X))
     first, new = order[:n], order[n : n + n // 2]
     gone = rng.permutation(first)[: len(new)]
-    kept = first[~np.isin(first, gone)]
     old = _built(X, first)
-    removing, _ = clock(lambda: _remove(old, gone))
+    deleting, _ = clock(lambda: _delete(old, gone))
     adding, _ = clock(lambda: _add_in_batches(old, X, new))
-    final = np.concatenate([kept, new])
+    final = np.concatenate([first[~np.isin(first, gone)], new])
     building, fresh = clock(lambda: _built(X, final))
     old.check()
     exact = np.sort(final)[exact_neighbours(X[np.sort(final)], Q, K)]
@@ -153,16 +133,12 @@ def churn(X: Floats, Q: Floats) -> tuple[list[Row], list[Row]]:
     for name, setting in settings.items():
         a, b = (recall(X, Q, _found(index, Q, setting), exact) for index in (old, fresh))
         rows.append({"setting": name, "recall, exchanged": a, "recall, fresh": b, "recall lost": b - a})
-    times: list[Row] = [
-        {"what": f"removing {len(gone):,}", "seconds": removing, "µs/document": removing / len(gone) * 1e6},
-        {
-            "what": f"inserting {len(new):,}, {_BATCH:,} a call",
-            "seconds": adding,
-            "µs/document": adding / len(new) * 1e6,
-        },
-        {"what": f"building {len(final):,} afresh", "seconds": building, "µs/document": building / len(final) * 1e6},
-    ]
-    return rows, times
+    steps = (
+        (f"deleting {len(gone):,}", deleting, len(gone)),
+        (f"inserting {len(new):,}, {_BATCH:,} a call", adding, len(new)),
+        (f"building {len(final):,} afresh", building, len(final)),
+    )
+    return rows, [{"what": what, "seconds": s, "µs/document": s / count * 1e6} for what, s, count in steps]
 
 
 def _built(X: Floats, rows: Longs) -> VectorIndex:
@@ -178,14 +154,16 @@ def _add_in_batches(index: VectorIndex, X: Floats, rows: Longs) -> None:
     index.settle()
 
 
-def _remove(index: VectorIndex, rows: Longs) -> None:
+def _delete(index: VectorIndex, rows: Longs) -> None:
     index.remove(rows.tolist())
     index.settle()
 
 
-def _found(index: VectorIndex, Q: Floats, setting: Options | float) -> Any:
-    guide = guide_of(index)
-    if isinstance(setting, dict) or not guide.ready(index.tree.arrays):
-        return index.search(Q, K, **(setting if isinstance(setting, dict) else {})).ids
-    found = guide.search(index.tree.arrays, Q, K, Effort(setting)).documents
-    return index._ids.of(found)
+def _found(index: VectorIndex, Q: Floats, setting: Options | float) -> Ids:
+    """The answers with options of `VectorIndex.search`, or with a slack."""
+    if isinstance(setting, dict):
+        return index.search(Q, K, **setting).ids
+    kernel = Kernel.of(index)
+    if not kernel.ready:
+        return index.search(Q, K).ids
+    return np.array(index.ids_of(kernel.search(Q, K, Effort(setting)).documents))

@@ -1,4 +1,4 @@
-"""What is measured besides time: recall against exact answers, nDCG, and curves read between their points."""
+"""What is measured besides time: recall against exact answers, and the cost of a recall on a curve."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import Floats
+from gossamer_lab.engine import Doubles, Floats, Longs
 
 Ids = npt.NDArray[Any]
-Doubles = npt.NDArray[np.float64]
 
 _BLOCK: Final = 256
-_SLACK: Final = 32
+"""Queries whose distances to every document are in memory at once."""
+_EXTRA: Final = 32
+"""Candidates beyond k that float32 distances keep for float64 to decide."""
 _SAME: Final = 1e-6
 """Relative difference of squared distances below which two documents are equally near."""
 
 
-def exact_neighbours(X: Floats, Q: Floats, k: int) -> npt.NDArray[np.int64]:
+def exact_neighbours(X: Floats, Q: Floats, k: int) -> Longs:
     """The k rows of X nearest to each row of Q: screened in float32, decided in float64."""
     k = min(k, len(X))
-    candidates = min(len(X), k + _SLACK)
+    candidates = min(len(X), k + _EXTRA)
     norms = np.einsum("nd,nd->n", X, X)
     found = np.empty((len(Q), k), np.int64)
     for start in range(0, len(Q), _BLOCK):
@@ -64,17 +65,11 @@ def overlap(found: Ids, exact: Ids) -> float:
     return float(np.mean(hits) / exact.shape[1])
 
 
-def ndcg(found: Ids, targets: npt.NDArray[np.int64]) -> float:
-    """nDCG in percent where each query has one right answer: 1/log2(1 + rank), 0 where it was not found."""
-    gains = 1.0 / np.log2(np.arange(found.shape[1]) + 2.0)
-    return float(100.0 * ((found == targets[:, None]) * gains).sum(axis=1).mean())
-
-
 def cost_at(recall: float, recalls: Sequence[float], costs: Sequence[float]) -> float | None:
     """What a recall costs on a curve: between two points linear in recall and log cost.
 
-    Points that cost more than another of at least their recall are left out. Below the cheapest point, its
-    cost: nothing cheaper was shown. Above the best, None.
+    Points that cost more than another of at least their recall are left out. A recall below that of the cheapest
+    point costs what that point does; one above the best point's has no cost (None).
     """
     points = front(recalls, costs)
     if not points or recall > points[-1][0]:
@@ -88,19 +83,19 @@ def cost_at(recall: float, recalls: Sequence[float], costs: Sequence[float]) -> 
 
 
 def first_reaching(recall: float, recalls: Sequence[float], costs: Sequence[float]) -> int | None:
-    """The place of the cheapest point with at least that recall."""
+    """The place of the cheapest point with at least this recall."""
     good = [i for i, r in enumerate(recalls) if r >= recall]
     return min(good, key=lambda i: costs[i]) if good else None
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """The b of cost ~ size^b that fits best, by least squares on logarithms."""
+    """The b of cost ~ size^b, by least squares on logarithms."""
     slope = np.polyfit(np.log(np.asarray(sizes, float)), np.log(np.asarray(costs, float)), 1)[0]
     return float(slope)
 
 
 def front(recalls: Sequence[float], costs: Sequence[float]) -> list[tuple[float, float]]:
-    """The points that no other beats in both, by rising recall."""
+    """The points that no other beats in both recall and cost, by rising recall."""
     kept: list[tuple[float, float]] = []
     for point in sorted(zip(recalls, costs, strict=True), key=lambda p: (p[1], -p[0])):
         if not kept or point[0] > kept[-1][0]:

@@ -1,8 +1,14 @@
-"""Memory: a loaded index against its vectors alone, by its arrays and by what the system gives the process."""
+"""Memory: a loaded index against its vectors alone, by its arrays and by the resident set of a fresh process.
+
+Run as a program (``python -m gossamer_lab.bench.memory SMALL LARGE QUERIES``), this module is that process: it prints
+the growth of its resident set as JSON. It loads and searches a small index first, so that code and libraries are
+in memory before it counts.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -11,18 +17,18 @@ from typing import Final
 
 import numpy as np
 
-from gossamer.vector_index.vector_index import VectorIndex
-from gossamer_lab.bench import resident
+from gossamer import VectorIndex
 from gossamer_lab.bench.data import Data
-from gossamer_lab.bench.report import Report, Row, Section
-from gossamer_lab.bench.systems import array_bytes, guide_of
-from gossamer_lab.bench.timing import Say
+from gossamer_lab.bench.report import Report, Row, section
+from gossamer_lab.engine import Floats, Kernel, tree_bytes
+from gossamer_lab.timing import Say
 
 _MEGABYTE: Final = 2**20
+_STATM: Final = Path("/proc/self/statm")
 
 
 def run(data: Data, *, say: Say) -> Report:
-    """Save the index, load it elsewhere, and see what it takes."""
+    """Save the index, load it in another process, and see what it takes."""
     say("building")
     index = VectorIndex(data.raw.shape[1], whitener=data.whitener)
     index.add(data.raw)
@@ -36,16 +42,17 @@ def run(data: Data, *, say: Say) -> Report:
         arrays = _by_part(VectorIndex.load(Path(folder) / "large"))
         sizes = _resident(Path(folder))
     held, given = data.X.nbytes, data.raw.nbytes
-    parts = [_row(name, size, held, given) for name, size in {**arrays, "all arrays": sum(arrays.values())}.items()]
-    grown = [_row(f"process, {name}", size, held, given) for name, size in sizes.items()]
-    built = _row("arrays of an index just built, with room to grow", sum(_by_part(index).values()), held, given)
+    parts = {**arrays, "all arrays": sum(arrays.values())}
+    parts |= {f"process, {name}": size for name, size in sizes.items()}
+    parts["arrays of an index just built, with room to grow"] = sum(_by_part(index).values())
     notes = [
         f"vectors held: {held / _MEGABYTE:,.1f} MB, whitened float32; vectors given: {given / _MEGABYTE:,.1f} MB. "
         "process: growth of the resident set of a fresh process; path-sum with context keeps weights of its own.",
     ]
     if not sizes:
-        notes.append("The resident set is read from /proc, which is not here.")
-    return Report("memory", data.description, {}, [Section("memory of a loaded index", [*parts, *grown, built], notes)])
+        notes.append("This system has no /proc, from which the resident set is read.")
+    rows = [_row(name, size, held, given) for name, size in parts.items()]
+    return Report("memory", data.description, {}, [section("memory of a loaded index", rows, notes)])
 
 
 def _row(name: str, size: int, held: int, given: int) -> Row:
@@ -58,26 +65,44 @@ def _row(name: str, size: int, held: int, given: int) -> Row:
 
 
 def _by_part(index: VectorIndex) -> dict[str, int]:
-    arrays = index.tree.arrays
-    guides = guide_of(index)._g
-    parts = {"vectors": arrays.vectors.nbytes, "concepts (means, variances)": arrays.mean.nbytes + arrays.m2.nbytes}
-    parts["rest of the tree"] = array_bytes(arrays) - sum(parts.values())
-    if guides is not None:
-        parts |= {
-            "codes of leaves": guides.codes.leaf.nbytes,
-            "codes of concepts": guides.codes.inner.nbytes,
-            "links": array_bytes(guides.links),
-        }
-        parts["rest of the guide"] = array_bytes(guides) - sum(list(parts.values())[3:])
-    return parts
+    return tree_bytes(index) | Kernel.of(index).bytes()
 
 
 def _resident(folder: Path) -> dict[str, int]:
-    """Growth of the resident set of a fresh process; nothing where the system does not tell."""
-    if not Path("/proc/self/statm").exists():
+    """Growth of the resident set of a fresh process; empty if the system does not tell."""
+    if not _STATM.exists():
         return {}
     paths = [str(folder / name) for name in ("small", "large", "queries.npy")]
-    command = [sys.executable, "-m", resident.__name__, *paths]
+    command = [sys.executable, "-m", "gossamer_lab.bench.memory", *paths]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     sizes: dict[str, int] = json.loads(done.stdout)
     return sizes
+
+
+# -- in the fresh process --------------------------------------------------------------------------
+
+
+def _growth(small: str, large: str, queries: str) -> dict[str, int]:
+    """Bytes of the resident set that the index `large` takes, after each thing done with it."""
+    Q = np.load(queries)
+    _search(VectorIndex.load(small), Q)
+    before = _resident_now()
+    index = VectorIndex.load(large)
+    sizes = {"loaded": _resident_now() - before}
+    _search(index, Q)
+    sizes["after searches"] = _resident_now() - before
+    index.search(Q[:8], 10, "path-sum", context=1.0)
+    return {**sizes, "after path-sum": _resident_now() - before}
+
+
+def _search(index: VectorIndex, Q: Floats) -> None:
+    index.search(Q, 10)
+    index.search(Q[0], 10)
+
+
+def _resident_now() -> int:
+    return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    json.dump(_growth(*sys.argv[1:]), sys.stdout)

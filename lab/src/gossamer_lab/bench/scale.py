@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gossamer.array_types import Floats, Longs
-from gossamer.graph.calibration import Effort
-from gossamer.rank.guided import Guide
-from gossamer.tree.cobweb import CobwebTree
-from gossamer_lab.bench.build import GROW, LINK, REFINE, auto_tree
+from gossamer_lab.bench.build import GROW, LINK, REFINE
 from gossamer_lab.bench.data import Data
 from gossamer_lab.bench.measures import Ids, cost_at, exact_neighbours, exponent, recall
-from gossamer_lab.bench.report import Report, Row, Section
+from gossamer_lab.bench.report import Report, Row, section
 from gossamer_lab.bench.search import K
-from gossamer_lab.bench.systems import SLACKS, check_ready, effort_for
-from gossamer_lab.bench.timing import Say, Times, clock
+from gossamer_lab.bench.systems import SLACKS
+from gossamer_lab.engine import Effort, Floats, Kernel, auto_tree
+from gossamer_lab.timing import Say, Times, clock
 
 SIZES: Final = (10_000, 20_000, 40_000, 76_000)
 WANTED: Final = 0.95
@@ -24,7 +21,7 @@ _BUDGETS: Final = (125, 250, 500, 1000, 2000, 4000, 8000, 16_000)
 
 
 def sizes_for(rows: int, *, quick: bool) -> list[int]:
-    """The sizes to measure: those of the table that fit, and all rows if there are not as many."""
+    """The sizes to measure: those of the table that fit, and all rows if there are fewer than the largest."""
     wanted = (2_500, 5_000, 10_000) if quick else SIZES
     fitting = [size for size in wanted if size <= rows]
     return fitting if fitting and rows >= wanted[-1] else [*fitting, rows]
@@ -33,8 +30,7 @@ def sizes_for(rows: int, *, quick: bool) -> list[int]:
 def run(data: Data, *, repeats: int, quick: bool, say: Say) -> Report:
     """Build and search at every size."""
     sizes = sizes_for(len(data.X), quick=quick)
-    warm = data.X[: min(len(data.X), 2000)]
-    _Grown(warm).nodes_needed(warm, data.Q[:10])
+    _Grown(data.X[:2000]).nodes_needed(data.X[:2000], data.Q[:10])  # compiles
     shapes: list[Row] = []
     rows: list[Row] = []
     for size in sizes:
@@ -48,63 +44,59 @@ def run(data: Data, *, repeats: int, quick: bool, say: Say) -> Report:
         "nodes); target: what the calibrated recall=0.95 spent and found.",
     ]
     sections = [
-        Section("growing, by size", shapes),
-        Section(f"nodes scored for recall {WANTED}", rows, notes),
-        Section("growth: cost ~ N^b", growth(shapes, rows)),
+        section("growing, by size", shapes),
+        section(f"nodes scored for recall {WANTED}", rows, notes),
+        section("growth: cost ~ N^b", growth(shapes, rows)),
     ]
     return Report("scale", data.description, {"rounds": repeats, "k": K}, sections)
 
 
 class _Grown:
-    """A tree with links, and its times."""
+    """A tree with links, and the seconds of each step."""
 
     def __init__(self, X: Floats) -> None:
-        self.tree, self.guide, self.bare = auto_tree(X), Guide(), Guide(links=False)
+        self.linked = Kernel(auto_tree(X))
+        self.tree = self.linked.tree
         self.seconds: dict[str, float] = {}
-        self.seconds[GROW], documents = clock(lambda: self.tree.insert_many(X))
-        self.seconds[REFINE], _ = clock(self.tree.refine)
-        self.seconds[LINK], _ = clock(lambda: self.guide.learn(self.tree.arrays, documents))
-        self.documents: Longs = documents
-        check_ready(self.guide, self.tree)
+        self.seconds[GROW], _ = clock(lambda: self.tree.insert_many(X))
+        self.seconds[REFINE], _ = clock(self.linked.rebuild)
+        self.seconds[LINK], _ = clock(self.linked.link)
+        self.linked.check_ready()
 
     def nodes_needed(self, X: Floats, Q: Floats) -> Row:
         """Nodes scored for the recall wanted: with links, with the tree alone, and by the calibrated target."""
-        self.bare.learn(self.tree.arrays, self.documents)
+        bare = Kernel(self.tree, links=False)
+        bare.link()
         exact = exact_neighbours(X, Q, K)
-        linked = [Effort(slack) for slack in SLACKS] + [Effort(most=budget, width=K) for budget in _TIGHT]
-        alone = [Effort(most=budget, width=2 * K) for budget in _BUDGETS]
-        efforts = [effort_for(self.guide, self.tree, K, WANTED)]
-        with_links = _nodes(self.tree, self.guide, X, Q, exact, linked)
-        without = _nodes(self.tree, self.bare, X, Q, exact, alone)
-        asked = _curve(self.tree, self.guide, X, Q, exact, efforts)
+        walks = [Effort(slack) for slack in SLACKS] + [Effort(most_nodes=budget, width=K) for budget in _TIGHT]
+        budgets = [Effort(most_nodes=budget, width=2 * K) for budget in _BUDGETS]
+        with_links = cost_at(WANTED, *_curve(self.linked, X, Q, exact, walks))
+        without = cost_at(WANTED, *_curve(bare, X, Q, exact, budgets))
+        recalls, scored = _curve(self.linked, X, Q, exact, [self.linked.effort(K, WANTED)])
         return {
             "linked": with_links,
             "share linked": None if with_links is None else with_links / self.tree.n_nodes,
             "tree alone": without,
             "share alone": None if without is None else without / self.tree.n_nodes,
-            "target scored": asked[1][0],
-            "target recall": asked[0][0],
+            "target scored": scored[0],
+            "target recall": recalls[0],
         }
 
 
 def _curve(
-    tree: CobwebTree, guide: Guide, X: Floats, Q: Floats, exact: Ids, efforts: Sequence[Effort]
+    kernel: Kernel, X: Floats, Q: Floats, exact: Ids, efforts: Sequence[Effort]
 ) -> tuple[list[float], list[float]]:
+    """Recall and nodes scored for each effort."""
     recalls, nodes = [], []
     for effort in efforts:
-        found = guide.search(tree.arrays, Q, K, effort)
+        found = kernel.search(Q, K, effort)
         recalls.append(recall(X, Q, found.documents, exact))
         nodes.append(float(found.visited.mean()))
     return recalls, nodes
 
 
-def _nodes(tree: CobwebTree, guide: Guide, X: Floats, Q: Floats, exact: Ids, efforts: Sequence[Effort]) -> float | None:
-    return cost_at(WANTED, *_curve(tree, guide, X, Q, exact, efforts))
-
-
 def _shape(builds: Sequence[_Grown]) -> Row:
-    tree = builds[0].tree
-    stats = tree.stats()
+    stats = builds[0].tree.stats()
     inner = sum(stats.branching.values())
     times = {step: Times(tuple(b.seconds[step] for b in builds)).over(stats.documents) for step in (GROW, REFINE, LINK)}
     return {
@@ -121,7 +113,7 @@ def _shape(builds: Sequence[_Grown]) -> Row:
 
 
 def growth(shapes: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """The exponents of what grows."""
+    """The exponent b of cost ~ N^b of what grows."""
     if len(shapes) < 2:
         return []
     sizes = [row["documents"] for row in shapes]

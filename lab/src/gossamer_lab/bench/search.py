@@ -1,4 +1,4 @@
-"""Recall against time: every system, every setting, one at a time and in one call."""
+"""Recall against time: every system, every setting, one query a call and all in one call."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Final
 
 import numpy as np
 
-from gossamer.array_types import Floats
-from gossamer.rank.guided import Guide
-from gossamer.vector_index.vector_index import VectorIndex
+from gossamer import VectorIndex
 from gossamer_lab.bench.data import Data
-from gossamer_lab.bench.measures import Ids, cost_at, exact_neighbours, first_reaching, overlap, recall
-from gossamer_lab.bench.report import Report, Row, Section
-from gossamer_lab.bench.systems import FLAT, HNSWLIB, LINKED, Contender, contenders, effort_for, guide_of, missing
-from gossamer_lab.bench.timing import Say, Times, all_cores, clock, take_turns, threads
+from gossamer_lab.bench.measures import Ids, cost_at, exact_neighbours, first_reaching, front, overlap, recall
+from gossamer_lab.bench.report import Report, Row, section
+from gossamer_lab.bench.systems import FLAT, HNSWLIB, LINKED, PAPER, PATH_SUM, Contender, contenders, missing
+from gossamer_lab.engine import Floats, Kernel, cores
+from gossamer_lab.timing import Say, Times, clock, take_turns, threads
 
 K: Final = 10
 RECALLS: Final = (0.95, 0.98)
 _SINGLES: Final = 0.3
+"""Seconds of a round for single queries of one contender: a slow one gets fewer queries."""
 _BATCHES: Final = 2.0
-"""Seconds a round may spend on single queries and on the batch of one contender: slow ones answer fewer."""
+"""Seconds of a round for the batch of one contender."""
+_LOWEST: Final = 0.8
+"""The lowest recall that the picture shows."""
 
 SAME_QUESTION: Final = (
     "All systems search the same vectors, whitened once. With context 0 gossamer's exhaustive ranking is exact L2, so "
@@ -32,18 +34,18 @@ SAME_QUESTION: Final = (
 
 @dataclass(frozen=True)
 class Measured:
-    """One row: a contender with what was found about it."""
+    """A contender with its recall, times and cost."""
 
     contender: Contender
     recall: float
     batch: Times
-    """For each query, all of them in one call."""
+    """Times for each query, all queries in one call."""
     single: Times
-    """For each query, one call each."""
+    """Times for each query, one query a call."""
     cost: float | None
 
     def row(self) -> Row:
-        """As a line of the table."""
+        """A row of the table."""
         it = self.contender
         return {
             "system": it.system,
@@ -63,20 +65,20 @@ class Measured:
 
 
 def run(data: Data, *, repeats: int, n_threads: int, quick: bool, say: Say) -> Report:
-    """Search with everything, and put gossamer's curve beside the others'."""
+    """Search with every system, and compare gossamer's curve with the others'."""
     exact = exact_neighbours(data.X, data.Q, K)
-    with threads(all_cores()):
-        entered = list(contenders(data.X, K, all_cores(), say, quick=quick))
+    with threads(cores()):
+        entered = list(contenders(data.X, K, cores(), say, quick=quick))
     with threads(n_threads):
         measured = measure(data, entered, exact, repeats, say)
         ends = [] if n_threads > 1 else end_to_end(data, entered, repeats, say)
     rows = [{**m.row(), "bytes/vector": m.contender.built.bytes / len(data.X)} for m in measured]
-    notes = [SAME_QUESTION, *_legend(), *missing()]
+    notes = [SAME_QUESTION, _LEGEND, *missing()]
     sections = [
-        Section("recall and time", rows, notes),
-        Section("gossamer's time as a share of others' at the same recall", compare(measured), _COMPARED),
-        Section("calibrated targets on real queries", targets(measured)),
-        Section("one raw query at a time, through VectorIndex.search", ends, _ENDS if ends else ()),
+        section("recall and time", rows, notes),
+        section("gossamer's time as a share of others' at the same recall", compare(measured), [_COMPARED]),
+        section("calibrated targets on real queries", targets(measured)),
+        section("one raw query at a time, through VectorIndex.search", ends, [_ENDS] if ends else []),
     ]
     return Report("search", data.description, {"threads": n_threads, "rounds": repeats, "k": K}, sections)
 
@@ -140,12 +142,7 @@ def _singles(contender: Contender, Q: Floats) -> Callable[[], float]:
         search, rows = contender.search, [Q[i : i + 1] for i in range(len(Q))]
         for row in rows[:20]:
             search(row)
-
-        def all_of_them() -> None:
-            for row in rows:
-                search(row)
-
-        return clock(all_of_them)[0]
+        return clock(lambda: [search(row) for row in rows])[0]
 
     return work
 
@@ -155,7 +152,7 @@ def _singles(contender: Contender, Q: Floats) -> Callable[[], float]:
 _COMPARED: Final = (
     "Gossamer's cheapest slack that reaches the recall, over the other's time interpolated to the recall it has "
     "(linear in recall and log time between settings). Batches: the best of all rounds, then both in the same "
-    "round; single: one query a call, best rounds.",
+    "round; single: one query a call, best rounds."
 )
 
 
@@ -199,7 +196,7 @@ def _in_round(number: int) -> Callable[[Measured], float]:
 
 
 def targets(measured: Sequence[Measured]) -> list[Row]:
-    """What was asked for and what came."""
+    """The recall that was asked for, and the recall found."""
     return [
         {
             "system": m.contender.system,
@@ -217,7 +214,7 @@ def targets(measured: Sequence[Measured]) -> list[Row]:
 
 _ENDS: Final = (
     "above: what checks, whitening, locks and the result object add to the same search of whitened queries, handed to "
-    "the kernel one at a time (each call costs some µs of its own) or all in one call.",
+    "the kernel one at a time (each call costs some µs of its own) or all in one call."
 )
 
 
@@ -230,9 +227,9 @@ def end_to_end(data: Data, entered: Sequence[Contender], repeats: int, say: Say)
     works: dict[str, Callable[[], float]] = {}
     for target in RECALLS:
         works[f"end to end {target}"] = _raw_singles(whole, data.raw_queries, target)
-        works[f"kernel {target}"] = _kernel(linked, guide_of(linked), [data.Q], target)
+        works[f"kernel {target}"] = _kernel(linked, [data.Q], target)
         rows = [data.Q[i : i + 1] for i in range(len(data.Q))]
-        works[f"kernel, single {target}"] = _kernel(linked, guide_of(linked), rows, target)
+        works[f"kernel, single {target}"] = _kernel(linked, rows, target)
     times = {name: t.over(len(data.Q)) for name, t in take_turns(works, repeats, say).items()}
     found: list[Row] = []
     for target in RECALLS:
@@ -254,28 +251,33 @@ def end_to_end(data: Data, entered: Sequence[Contender], repeats: int, say: Say)
 
 def _raw_singles(index: VectorIndex, Q: Floats, target: float) -> Callable[[], float]:
     rows = [Q[i] for i in range(len(Q))]
-
-    def all_of_them() -> None:
-        for row in rows:
-            index.search(row, K, recall=target)
-
-    return lambda: clock(all_of_them)[0]
+    return lambda: clock(lambda: [index.search(row, K, recall=target) for row in rows])[0]
 
 
-def _kernel(index: VectorIndex, guide: Guide, parts: Sequence[Floats], target: float) -> Callable[[], float]:
-    """The search of whitened queries alone, in one call a part."""
-    effort, arrays = effort_for(guide, index.tree, K, target), index.tree.arrays
-
-    def all_of_them() -> None:
-        for part in parts:
-            guide.search(arrays, part, K, effort)
-
-    return lambda: clock(all_of_them)[0]
+def _kernel(index: VectorIndex, parts: Sequence[Floats], target: float) -> Callable[[], float]:
+    """The search of whitened queries alone, one call a part."""
+    kernel = Kernel.of(index)
+    effort = kernel.effort(K, target)
+    return lambda: clock(lambda: [kernel.search(part, K, effort) for part in parts])[0]
 
 
-def _legend() -> list[str]:
-    return [
-        "single: one query a call; batch: all queries in one call. µs a query, best and median round; "
-        "spread: slowest less fastest round, over the median; queries/s: of the best batch. scored: nodes or distances "
-        "computed for a query, where the system tells; share: of the tree's nodes.",
-    ]
+_LEGEND: Final = (
+    "single: one query a call; batch: all queries in one call. µs a query, best and median round; "
+    "spread: slowest less fastest round, over the median; queries/s: of the best batch. scored: nodes or distances "
+    "computed for a query, where the system tells; share: of the tree's nodes."
+)
+
+
+def curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
+    """By system: (recall, seconds a query) of the settings that no other of it beats, by rising recall.
+
+    Gossamer's calibrated targets are left out, because they lie on the curve of the slacks.
+    """
+    ladders = ("slack", "budget", "ef", "probes", "all")
+    found: dict[str, list[tuple[float, float]]] = {}
+    for system in dict.fromkeys(row["system"] for row in rows if row["system"] not in (PATH_SUM, PAPER)):
+        own = [row for row in rows if row["system"] == system and row["setting"].split(" ")[0] in ladders]
+        own = [row for row in own if row["recall@10"] >= _LOWEST]
+        if points := front([row["recall@10"] for row in own], [1.0 / row["queries/s"] for row in own]):
+            found[system] = points
+    return found

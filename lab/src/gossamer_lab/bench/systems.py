@@ -1,23 +1,23 @@
-"""The systems compared, behind one face: each is built once and then asked with several settings."""
+"""The systems compared, behind one interface: each is built once and then searched with several settings."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
+import faiss
 import numpy as np
+from usearch.index import Index as UsearchIndex
 
-from gossamer.array_types import Floats
-from gossamer.errors import InputError
-from gossamer.graph.calibration import Effort
-from gossamer.rank.guided import Guide
-from gossamer.tree.cobweb import CobwebTree
-from gossamer.vector_index.vector_index import VectorIndex
+from gossamer import CobwebTree, VectorIndex
 from gossamer_lab.bench.measures import Ids
-from gossamer_lab.bench.timing import Say, all_cores, clock
+from gossamer_lab.engine import Effort, Floats, Kernel, cores, tree_bytes
+from gossamer_lab.methods.prepared import grow
+from gossamer_lab.methods.rankers import has_hnswlib
+from gossamer_lab.timing import Say, clock
 
 Search: TypeAlias = Callable[[Floats], Ids]
 Reference: TypeAlias = Literal["L2", "path-sum"]
@@ -34,12 +34,10 @@ PROBES: Final = (1, 2, 4, 8, 16, 32, 64)
 
 M: Final = 16
 EF_CONSTRUCTION: Final = 200
-"""Of every graph that takes them: hnswlib's usual values."""
+"""M and ef_construction of every HNSW graph: hnswlib's usual values."""
 
 LINKED, TREE, PATH_SUM, PAPER = "gossamer", "gossamer, tree alone", "gossamer, context 1", "gossamer, paper's acuity"
 HNSWLIB, USEARCH, FLAT, IVF, FAISS_HNSW = "hnswlib", "usearch", "faiss flat", "faiss IVF", "faiss HNSW"
-
-PACKAGES: Final = {"faiss": (FLAT, IVF, FAISS_HNSW), "hnswlib": (HNSWLIB,), "usearch": (USEARCH,)}
 
 
 @dataclass(frozen=True)
@@ -53,17 +51,19 @@ class Built:
 
 @dataclass(frozen=True)
 class Contender:
-    """A system with one setting. `prepare` is not timed; `cost` is nodes or distances a query, where known."""
+    """A system with one setting."""
 
     system: str
     setting: str
     built: Built
     search: Search
     prepare: Callable[[], object] = lambda: None
+    """Applies the setting; not timed."""
     cost: Callable[[Floats], float | None] = lambda Q: None
+    """Nodes or distances scored for a query, if known."""
     reference: Reference = "L2"
     nodes: int = 0
-    """Nodes there are, where `cost` counts nodes."""
+    """All nodes of the tree, if `cost` counts nodes."""
 
     @property
     def name(self) -> str:
@@ -71,36 +71,29 @@ class Contender:
         return f"{self.system}, {self.setting}"
 
 
-def missing() -> list[str]:
-    """A sentence for each package that is not installed."""
-    return [
-        f'{", ".join(names)} left out: {package} is not installed (pip install "gossamer[bench]")'
-        for package, names in PACKAGES.items()
-        if find_spec(package) is None
-    ]
+def missing(hnswlib: bool | None = None) -> list[str]:
+    """A note if hnswlib is not installed; all other systems have wheels and come with the lab."""
+    installed = has_hnswlib() if hnswlib is None else hnswlib
+    return [] if installed else ["hnswlib is left out: it is not installed (pip install hnswlib, needs a C++ compiler)"]
 
 
 def contenders(X: Floats, k: int, threads: int, say: Say, *, quick: bool = False) -> Iterator[Contender]:
     """Every system that is installed, with all its settings."""
     build_gossamer(X[:3000])  # compiles
     makers: list[Callable[[], Iterable[Contender]]] = [
-        lambda: gossamer(X, k, say), lambda: tree_alone(X, k, say), lambda: paper_tree(X, k, say),
+        partial(gossamer, X, k), partial(tree_alone, X, k), partial(paper_tree, X, k),
+        partial(faiss_flat, X, k), partial(faiss_ivf, X, k), partial(faiss_hnsw, X, k),
+        *([partial(hnswlib, X, k, threads)] if has_hnswlib() else []), partial(usearch, X, k, threads),
     ]  # fmt: skip
-    if find_spec("faiss") is not None:
-        makers += [lambda: faiss_flat(X, k), lambda: faiss_ivf(X, k), lambda: faiss_hnsw(X, k)]
-    if find_spec("hnswlib") is not None:
-        makers.append(lambda: hnswlib(X, k, threads))
-    if find_spec("usearch") is not None:
-        makers.append(lambda: usearch(X, k, threads))
-    for maker in makers:
-        say("building")
+    for number, maker in enumerate(makers, 1):
+        say(f"building, {number} of {len(makers)}")
         for each in maker():
-            if not quick or _sketched(each):
+            if not quick or _in_quick_run(each):
                 yield each
 
 
-def _sketched(contender: Contender) -> bool:
-    """Whether a quick run has time for it: every other step of long ladders is left out."""
+def _in_quick_run(contender: Contender) -> bool:
+    """A quick run has every other step of long ladders of settings."""
     ladders: tuple[tuple[Sequence[float], str], ...] = ((SLACKS, "slack"), (EFS, "ef"), (PROBES, "probes"))
     for ladder, word in ladders:
         if contender.setting.startswith(f"{word} "):
@@ -115,110 +108,66 @@ def build_gossamer(X: Floats, *, links: bool = True, acuity: float | Literal["au
     """The default index over vectors that are whitened already."""
     index = VectorIndex(X.shape[1], whitener=None, acuity=acuity, links=links)
     seconds, _ = clock(lambda: grow(index, X))
-    return Built(index, seconds, index_bytes(index))
+    return Built(index, seconds, sum(tree_bytes(index).values()) + sum(Kernel.of(index).bytes().values()))
 
 
-def grow(index: VectorIndex, X: Floats, ids: Sequence[int] | None = None) -> None:
-    """Add everything, and link it at once: left to the first search, that would be missing from the time."""
-    index.add(X, ids=ids)
-    index.settle()
-
-
-def guide_of(index: VectorIndex) -> Guide:
-    """What guides the searches of an index: not public, and the only way to set a slack."""
-    return index._guide
-
-
-def effort_for(guide: Guide, tree: CobwebTree, k: int, recall: float) -> Effort:
-    """What calibration found to be needed; the longest walk where it never saw that recall."""
-    return guide.effort(tree.arrays, k, None, recall) or Effort(SLACKS[-1])
-
-
-def check_ready(guide: Guide, tree: CobwebTree) -> None:
-    """Raise if there is so little that nothing is guided."""
-    if not guide.ready(tree.arrays):
-        raise InputError(f"{len(tree):,} documents are too few: gossamer scores them all. Give a few thousand")
-
-
-def array_bytes(value: object) -> int:
-    """Bytes of the arrays in a (nested) tuple of arrays."""
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    return sum(array_bytes(each) for each in value) if isinstance(value, tuple) else 0
-
-
-def index_bytes(index: VectorIndex) -> int:
-    """Bytes of the arrays of an index: its tree, and what guides searches."""
-    return array_bytes(index.tree.arrays) + array_bytes(guide_of(index)._g)
-
-
-def effort_search(tree: CobwebTree, guide: Guide, k: int, effort: Effort) -> Search:
-    """Guided search with an effort that no calibration chose."""
-    return lambda Q: guide.search(tree.arrays, Q, k, effort).documents
-
-
-def effort_cost(tree: CobwebTree, guide: Guide, k: int, effort: Effort) -> Callable[[Floats], float]:
-    """Nodes scored by `effort_search`, for each query."""
-    return lambda Q: float(guide.search(tree.arrays, Q, k, effort).visited.mean())
-
-
-def _index_search(index: VectorIndex, k: int, options: dict[str, Any]) -> Search:
-    return lambda Q: index.search(Q, k, **options).ids
-
-
-def _index_cost(index: VectorIndex, k: int, options: dict[str, Any]) -> Callable[[Floats], float]:
-    return lambda Q: float(index.search(Q, k, **options).visited.mean())
-
-
-def _asked(
+def _by_index(
     system: str, setting: str, built: Built, k: int, options: dict[str, Any], reference: Reference = "L2"
 ) -> Contender:
-    """A contender that is asked through `VectorIndex.search`."""
-    search, cost = _index_search(built.index, k, options), _index_cost(built.index, k, options)
-    nodes = built.index.tree.n_nodes
-    return Contender(system, setting, built, search, cost=cost, reference=reference, nodes=nodes)
+    """A contender that is searched through `VectorIndex.search`."""
+
+    def search(Q: Floats) -> Any:
+        return built.index.search(Q, k, **options)
+
+    return Contender(
+        system, setting, built, lambda Q: search(Q).ids, cost=lambda Q: float(search(Q).visited.mean()),
+        reference=reference, nodes=built.index.tree.n_nodes,
+    )  # fmt: skip
 
 
-def gossamer(X: Floats, k: int, say: Say) -> Iterator[Contender]:
+def _by_slack(built: Built, kernel: Kernel, k: int, slack: float) -> Contender:
+    """A contender that follows links with a slack of its own instead of a calibrated one."""
+    effort = Effort(slack)
+    return Contender(
+        LINKED, f"slack {slack}", built, lambda Q: kernel.search(Q, k, effort).documents,
+        cost=lambda Q: float(kernel.search(Q, k, effort).visited.mean()), nodes=kernel.tree.n_nodes,
+    )  # fmt: skip
+
+
+def gossamer(X: Floats, k: int) -> Iterator[Contender]:
     """Guided search with links: calibrated targets, then fixed slacks; then the rankers of the paper."""
-    say("building gossamer")
     built = build_gossamer(X)
-    tree, guide = built.index.tree, guide_of(built.index)
-    check_ready(guide, tree)
+    kernel = Kernel.of(built.index)
+    kernel.check_ready()
     for target in TARGETS:
-        yield _asked(LINKED, f"guided, target {target}", built, k, {"recall": target})
+        yield _by_index(LINKED, f"guided, target {target}", built, k, {"recall": target})
     for slack in SLACKS:
-        effort = Effort(slack)
-        search, cost = effort_search(tree, guide, k, effort), effort_cost(tree, guide, k, effort)
-        yield Contender(LINKED, f"slack {slack}", built, search, cost=cost, nodes=tree.n_nodes)
-    yield _asked(LINKED, "path gain, all", built, k, {"method": "path-sum"})
+        yield _by_slack(built, kernel, k, slack)
+    yield _by_index(LINKED, "path gain, all", built, k, {"method": "path-sum"})
     for budget in OPENED:
-        options: dict[str, Any] = {"method": "best-first", "budget": budget}
-        yield _asked(LINKED, f"best-first, {budget} opened", built, k, options)
+        yield _by_index(LINKED, f"best-first, {budget} opened", built, k, {"method": "best-first", "budget": budget})
     yield from path_sum(PATH_SUM, built, k)
 
 
 def path_sum(system: str, built: Built, k: int) -> Iterator[Contender]:
-    """The paper's path-sum as what guided search is to find, and path-sum over everything."""
+    """The paper's path-sum (context 1) by guided search, and over every document."""
     for target in (0.95, 0.98):
-        yield _asked(system, f"guided, target {target}", built, k, {"recall": target, "context": 1.0}, "path-sum")
-    yield _asked(system, "path-sum, all", built, k, {"method": "path-sum", "context": 1.0}, "path-sum")
+        yield _by_index(system, f"guided, target {target}", built, k, {"recall": target, "context": 1.0}, "path-sum")
+    yield _by_index(system, "path-sum, all", built, k, {"method": "path-sum", "context": 1.0}, "path-sum")
 
 
-def paper_tree(X: Floats, k: int, say: Say) -> Iterator[Contender]:
-    """The same with the paper's acuity: its trees are flatter, and its path-sum is nearer to the leaf's density."""
-    say("building gossamer with the paper's acuity")
+def paper_tree(X: Floats, k: int) -> Iterator[Contender]:
+    """Path-sum with the paper's acuity, whose trees are flatter."""
     yield from path_sum(PAPER, build_gossamer(X, acuity=CobwebTree.PAPER_ACUITY), k)
 
 
-def tree_alone(X: Floats, k: int, say: Say) -> Iterator[Contender]:
+def tree_alone(X: Floats, k: int) -> Iterator[Contender]:
     """Guided search without links: targets and budgets."""
-    say("building gossamer without links")
     built = build_gossamer(X, links=False)
     for target in (0.95, 0.98):
-        yield _asked(TREE, f"guided, target {target}", built, k, {"recall": target})
+        yield _by_index(TREE, f"guided, target {target}", built, k, {"recall": target})
     for budget in BUDGETS:
-        yield _asked(TREE, f"budget {budget}", built, k, {"budget": budget})
+        yield _by_index(TREE, f"budget {budget}", built, k, {"budget": budget})
 
 
 # -- the others ------------------------------------------------------------------------------------
@@ -234,48 +183,44 @@ def build_hnswlib(X: Floats, threads: int) -> Built:
     return Built(index, seconds, int(index.index_file_size()))
 
 
-def hnswlib(X: Floats, k: int, threads: int, efs: Sequence[int] = EFS) -> Iterator[Contender]:
-    """The graph most people mean by HNSW."""
+def hnswlib(X: Floats, k: int, threads: int) -> Iterator[Contender]:
+    """HNSW in hnswlib."""
     built = build_hnswlib(X, threads)
     index = built.index
 
     def search(Q: Floats) -> Ids:
-        found: Ids = index.knn_query(Q, k, num_threads=all_cores())[0].astype(np.int64)
+        found: Ids = index.knn_query(Q, k, num_threads=cores())[0].astype(np.int64)
         return found
 
-    for ef in (ef for ef in efs if ef >= k):
-        yield Contender(HNSWLIB, f"ef {ef}", built, search, prepare=_calling(index.set_ef, ef))
+    for ef in (ef for ef in EFS if ef >= k):
+        yield Contender(HNSWLIB, f"ef {ef}", built, search, prepare=partial(index.set_ef, ef))
 
 
 def build_usearch(X: Floats, threads: int) -> Built:
     """usearch with the parameters of hnswlib."""
-    from usearch.index import Index
-
-    index = Index(ndim=X.shape[1], metric="l2sq", dtype="f32", connectivity=M, expansion_add=EF_CONSTRUCTION)
+    index = UsearchIndex(ndim=X.shape[1], metric="l2sq", dtype="f32", connectivity=M, expansion_add=EF_CONSTRUCTION)
     seconds, _ = clock(lambda: index.add(np.arange(len(X)), X, threads=threads))
     return Built(index, seconds, int(index.serialized_length))
 
 
 def usearch(X: Floats, k: int, threads: int) -> Iterator[Contender]:
-    """HNSW once more."""
+    """HNSW in usearch."""
     built = build_usearch(X, threads)
     index = built.index
 
     def search(Q: Floats) -> Ids:
-        return np.atleast_2d(index.search(Q, k, threads=all_cores()).keys).astype(np.int64)
+        return np.atleast_2d(index.search(Q, k, threads=cores()).keys).astype(np.int64)
 
     def cost(Q: Floats) -> float:
-        return float(index.search(Q, k, threads=all_cores()).computed_distances) / len(Q)
+        return float(index.search(Q, k, threads=cores()).computed_distances) / len(Q)
 
     for ef in (ef for ef in EFS if ef >= k):
-        yield Contender(
-            USEARCH, f"ef {ef}", built, search, prepare=_setting(index, "expansion_search", ef), cost=cost
-        )  # fmt: skip
+        prepare = partial(setattr, index, "expansion_search", ef)
+        yield Contender(USEARCH, f"ef {ef}", built, search, prepare=prepare, cost=cost)
 
 
 def build_faiss(index: Any, X: Floats) -> Built:
-    """Train where that is needed, add, and ask for the size."""
-    import faiss
+    """Train if needed, and add."""
 
     def build() -> None:
         if not index.is_trained:
@@ -288,33 +233,26 @@ def build_faiss(index: Any, X: Floats) -> Built:
 
 def faiss_flat(X: Floats, k: int) -> Iterator[Contender]:
     """Every distance, by matrix products."""
-    import faiss
-
     built = build_faiss(faiss.IndexFlatL2(X.shape[1]), X)
     yield Contender(FLAT, "all", built, _faiss_search(built.index, k), cost=lambda Q: float(len(X)))
 
 
 def faiss_ivf(X: Floats, k: int) -> Iterator[Contender]:
-    """Lists around 2√N centres found by k-means."""
-    import faiss
-
+    """Inverted lists around 2√N centres found by k-means."""
     lists = max(1, min(len(X) // 39, 2 * math.isqrt(len(X))))
-    flat = faiss.IndexFlatL2(X.shape[1])
-    built = build_faiss(faiss.IndexIVFFlat(flat, X.shape[1], lists), X)
+    built = build_faiss(faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], lists), X)
     index = built.index
 
     def cost(Q: Floats) -> float:
         return float(lists) + _faiss_distances("indexIVF_stats", index, Q, k)
 
     for probes in (p for p in PROBES if p <= lists):
-        prepare = _setting(index, "nprobe", probes)
+        prepare = partial(setattr, index, "nprobe", probes)
         yield Contender(IVF, f"probes {probes}", built, _faiss_search(index, k), prepare=prepare, cost=cost)
 
 
 def build_faiss_hnsw(X: Floats) -> Built:
     """HNSW in faiss, with the parameters of hnswlib."""
-    import faiss
-
     index = faiss.IndexHNSWFlat(X.shape[1], M)
     index.hnsw.efConstruction = EF_CONSTRUCTION
     return build_faiss(index, X)
@@ -324,12 +262,9 @@ def faiss_hnsw(X: Floats, k: int) -> Iterator[Contender]:
     """HNSW in faiss."""
     built = build_faiss_hnsw(X)
     index = built.index
-
-    def cost(Q: Floats) -> float:
-        return _faiss_distances("hnsw_stats", index, Q, k)
-
+    cost = partial(_faiss_distances, "hnsw_stats", index, k=k)
     for ef in (ef for ef in EFS if ef >= k):
-        prepare = _setting(index.hnsw, "efSearch", ef)
+        prepare = partial(setattr, index.hnsw, "efSearch", ef)
         yield Contender(FAISS_HNSW, f"ef {ef}", built, _faiss_search(index, k), prepare=prepare, cost=cost)
 
 
@@ -339,17 +274,7 @@ def _faiss_search(index: Any, k: int) -> Search:
 
 def _faiss_distances(stats: str, index: Any, Q: Floats, k: int) -> float:
     """Distances computed for each query, by one of faiss's counters."""
-    import faiss
-
     counter: Any = getattr(faiss.cvar, stats)
     counter.reset()
     index.search(Q, k)
     return float(counter.ndis / len(Q))
-
-
-def _calling(function: Callable[[int], object], value: int) -> Callable[[], object]:
-    return lambda: function(value)
-
-
-def _setting(target: Any, name: str, value: int) -> Callable[[], object]:
-    return lambda: setattr(target, name, value)

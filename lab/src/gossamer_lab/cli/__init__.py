@@ -1,1 +1,1 @@
-"""The commands `gossamer eval paper|defaults|robustness|tree` and `gossamer bench`, added through entry points."""
+"""`gossamer eval compare|paper|defaults|robustness|tree` and `gossamer bench`, which entry points add to `gossamer`."""

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+
+from gossamer_lab.cli.common import Screen, command
 
 if TYPE_CHECKING:
     from gossamer_lab.bench.data import Data
     from gossamer_lab.bench.report import Report
-    from gossamer_lab.bench.timing import Say
+    from gossamer_lab.timing import Say
 
 bench = typer.Typer(
     help="Measure gossamer beside other vector indexes: the same vectors, threads and queries, in one run.",
@@ -23,25 +23,25 @@ bench = typer.Typer(
 Vectors = Annotated[Path | None, typer.Option(help="Documents: a .npy file, one row a vector. Needs --queries.")]
 Queries = Annotated[Path | None, typer.Option(help="Queries: a .npy file.")]
 Folder = Annotated[
-    Path | None, typer.Option("--data", help="Folder of ready vectors; else $GOSSAMER_DATA or ../shared/embeddings.")
+    Path | None, typer.Option("--data", help="Folder with embeddings/; else $GOSSAMER_DATA or ../shared.")
 ]
-Set = Annotated[str, typer.Option("--set", help="Which of them: qqp or msmarco.")]
-Rows = Annotated[int | None, typer.Option(min=100, help="Use the first so many documents.")]
-Asked = Annotated[int | None, typer.Option("--count", min=10, help="Use so many queries.")]
+Set = Annotated[str, typer.Option("--set", help="The ready vectors: qqp or msmarco.")]
+Rows = Annotated[int | None, typer.Option(min=100, help="Number of documents, from the first on.")]
+Count = Annotated[int | None, typer.Option("--count", min=10, help="Number of queries.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer documents, queries and rounds: under a minute.")]
 Repeats = Annotated[int | None, typer.Option(min=1, help="Rounds of timing.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads for every system.")]
 Json = Annotated[Path | None, typer.Option("--json", help="Also write everything here.")]
-
 
 _WIDE = 190
 """Columns of a table that goes into a file."""
 
 
 @bench.command()
+@command
 def search(
     vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
-    count: Asked = None, repeats: Repeats = None, threads: Threads = None, quick: Quick = False, json: Json = None,
+    count: Count = None, repeats: Repeats = None, threads: Threads = None, quick: Quick = False, json: Json = None,
     plot: Annotated[Path | None, typer.Option(help="Draw recall against queries a second into a PNG.")] = None,
 ) -> None:  # fmt: skip
     """Recall against time for every system and setting, on one thread.
@@ -56,22 +56,23 @@ def search(
     """
 
     def work(say: Say) -> Report:
-        from gossamer_lab.bench import plot as picture
         from gossamer_lab.bench import search as task
 
-        if plot is not None:
-            picture.check_available()
         loaded = _load(vectors, queries, data, set_, rows or (10_000 if quick else None), count or _count(quick))
         rounds = repeats or (2 if quick else 7)
         report = task.run(loaded, repeats=rounds, n_threads=threads or 1, quick=quick, say=say)
         if plot is not None:
-            picture.draw(report, plot)
+            from gossamer_lab.pictures import recall_curves
+
+            title = f"{report.data}\n{report.machine['processor']}, threads: {report.settings['threads']}"
+            recall_curves(task.curves(report.sections[0].rows), plot, title=title)
         return report
 
     _run(work, json)
 
 
 @bench.command()
+@command
 def build(
     vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
     repeats: Repeats = None, threads: Threads = None, quick: Quick = False, json: Json = None,
@@ -87,18 +88,19 @@ def build(
 
     def work(say: Say) -> Report:
         from gossamer_lab.bench import build as task
-        from gossamer_lab.bench.timing import all_cores
+        from gossamer_lab.engine import cores
 
         loaded = _load(vectors, queries, data, set_, rows or (10_000 if quick else None), 10)
-        return task.run(loaded, repeats=repeats or (2 if quick else 3), n_threads=threads or all_cores(), say=say)
+        return task.run(loaded, repeats=repeats or (2 if quick else 3), n_threads=threads or cores(), say=say)
 
     _run(work, json)
 
 
 @bench.command()
+@command
 def scale(
     vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
-    count: Asked = None, repeats: Repeats = None, quick: Quick = False, json: Json = None,
+    count: Count = None, repeats: Repeats = None, quick: Quick = False, json: Json = None,
 ) -> None:  # fmt: skip
     """How the cost of an insertion and of an answer grows with the number of documents.
 
@@ -119,6 +121,7 @@ def scale(
 
 
 @bench.command()
+@command
 def memory(
     vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
     quick: Quick = False, json: Json = None,
@@ -142,9 +145,10 @@ def memory(
 
 
 @bench.command("filter")
+@command
 def filters(
     vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
-    count: Asked = None, repeats: Repeats = None, threads: Threads = None, quick: Quick = False, json: Json = None,
+    count: Count = None, repeats: Repeats = None, threads: Threads = None, quick: Quick = False, json: Json = None,
 ) -> None:  # fmt: skip
     """Restricted searches at every selectivity, and recall after half of the documents were exchanged.
 
@@ -164,37 +168,6 @@ def filters(
     _run(work, json)
 
 
-@bench.command()
-def refine(
-    vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
-    count: Asked = None, orders: Annotated[int, typer.Option(min=2, help="Orders of insertion.")] = 5,
-    quick: Quick = False, json: Json = None,
-) -> None:  # fmt: skip
-    """What one pass of refining gives the pure tree, over several orders of insertion.
-
-    With the QQP set the quality of the paper's path-sum is measured as well, on 10,000 documents.
-
-    Examples:
-
-        gossamer bench refine --quick
-
-        gossamer bench refine --rows 20000 --orders 3
-    """
-
-    def work(say: Say) -> Report:
-        from gossamer_lab.bench import refining as task
-
-        loaded = _load(vectors, queries, data, set_, rows or (5_000 if quick else None), count or _count(quick))
-        duplicates = None
-        if vectors is None and set_ == "qqp":
-            from gossamer_lab.bench.data import folder_of_sets, load_duplicates
-
-            duplicates = load_duplicates(folder_of_sets(data), min(len(loaded.X), 10_000))
-        return task.run(loaded, duplicates, orders=orders, quick=quick, say=say)
-
-    _run(work, json)
-
-
 def _count(quick: bool) -> int:
     return 300 if quick else 1000
 
@@ -202,31 +175,27 @@ def _count(quick: bool) -> int:
 def _load(
     vectors: Path | None, queries: Path | None, folder: Path | None, name: str, rows: int | None, count: int
 ) -> Data:
-    """The vectors asked for: two files, or a set of the folder."""
+    """The vectors of two files, or a ready set."""
     from gossamer.errors import InputError
-    from gossamer_lab.bench.data import folder_of_sets, load_file, load_set, prepare
+    from gossamer_lab.bench.data import embeddings_folder, load_set, prepare
+    from gossamer_lab.data.files import load_vectors
 
     if (vectors is None) != (queries is None):
         raise InputError("--vectors and --queries go together: give both, or neither for the ready sets")
     if vectors is not None and queries is not None:
-        return prepare(vectors.stem, load_file(vectors), load_file(queries), rows=rows, queries=count)
-    return prepare(name, *load_set(folder_of_sets(folder), name), rows=rows, queries=count)
+        return prepare(vectors.stem, load_vectors(vectors), load_vectors(queries), rows=rows, queries=count)
+    return prepare(name, *load_set(embeddings_folder(folder), name), rows=rows, queries=count)
 
 
 def _run(work: Callable[[Say], Report], json: Path | None) -> None:
-    """Do the work under a status line, show the report, write it; an error is one sentence."""
-    from gossamer.errors import GossamerError
+    """Do the work under a status line, show the report, and write it."""
     from gossamer_lab.bench.report import show, write_json
 
-    console = Console()
-    if not console.is_terminal:
-        console.width = max(console.width, _WIDE)
-    try:
-        with console.status("reading vectors") as status:
-            report = work(lambda what: status.update(what))
-        if json is not None:
-            write_json(report, json)
-    except (GossamerError, OSError) as error:
-        Console(stderr=True).print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from None
-    show(report, console)
+    screen = Screen()
+    if not screen.out.is_terminal:
+        screen.out.width = max(screen.out.width, _WIDE)
+    with screen.err.status("reading vectors") as status:
+        report = work(lambda what: status.update(what))
+    if json is not None:
+        write_json(report, json)
+    show(report, screen.out)

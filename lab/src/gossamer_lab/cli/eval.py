@@ -1,86 +1,68 @@
-"""`gossamer eval`: retrieval quality on collections with known answers.
-
-A command from a file of its own has `EXAMPLES` and a function, and is registered in `app`, as `eval_tree` is.
-"""
+"""`gossamer eval compare|paper|defaults|robustness`: methods compared on collections with known answers."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
-from gossamer.cli.command import command, examples
-from gossamer.cli.options import Json, Quiet, complete_encoder
-from gossamer.cli.screen import Screen
-
-if TYPE_CHECKING:
-    from gossamer_lab.evaluate.run import Say
-    from gossamer_lab.evaluate.tables import Report, Table
-
-app = typer.Typer(
-    help="Measure retrieval on collections with known answers, and run the paper again.",
-    no_args_is_help=True,
-    epilog=examples("gossamer eval run scifact", "gossamer eval paper --quick"),
+from gossamer_lab.cli.common import (
+    Cache,
+    Data,
+    Fresh,
+    Json,
+    Model,
+    Out,
+    Quick,
+    Quiet,
+    Screen,
+    command,
+    examples,
+    finish,
+    watched,
 )
+
+app = typer.Typer()
+"""Its commands join the group `eval` of Gossamer's command line."""
 
 
 def complete_collection(incomplete: str) -> list[str]:
     """Collections with a name."""
-    names = ("qqp", "msmarco", "msmarco-rest", "scifact", "cranfield", "cacm", "hf:glue/qqp", "hf:ms_marco")
+    names = ("qqp", "msmarco", "msmarco-rest", "scifact", "cranfield", "cacm")
     return [name for name in names if name.startswith(incomplete)]
 
 
-Data: TypeAlias = Annotated[
-    Path | None, typer.Option("--data", help="Folder with data/ and embeddings/; else $GOSSAMER_DATA or ../shared.")
-]
-Out: TypeAlias = Annotated[
-    Path | None, typer.Option("--out", help="Also write Markdown, CSV, LaTeX, JSON and pictures into this folder.")
-]
-Cache: TypeAlias = Annotated[Path | None, typer.Option(help="Where vectors and rankings are kept between runs.")]
-Fresh: TypeAlias = Annotated[bool, typer.Option("--fresh", help="Rank everything again; use no kept rankings.")]
-Quick: TypeAlias = Annotated[bool, typer.Option("--quick", help="Less of everything: minutes instead of an hour.")]
-Model: TypeAlias = Annotated[
-    str, typer.Option(help="An encoder, or the name of ready vectors.", autocompletion=complete_encoder)
-]
-
-_RUN = examples(
-    "gossamer eval run scifact",
-    "gossamer eval run qqp --documents 10000 --methods dot@raw,l2@pca,guided,hybrid",
-    "gossamer eval run my-collection/ --model lsa --orders 3 --out results/",
+_COMPARE = examples(
+    "gossamer eval compare scifact",
+    "gossamer eval compare qqp --documents 10000 --methods dot@raw,l2@pca,guided,hybrid",
+    "gossamer eval compare my-collection/ --model lsa --orders 3 --out results/",
 )
 
 
-@app.command("run", epilog=_RUN)
+@app.command(epilog=_COMPARE)
 @command
-def run(
+def compare(
     collection: Annotated[
         str | None,
         typer.Argument(
             metavar="COLLECTION",
-            help="qqp, msmarco, msmarco-rest, scifact, cranfield, cacm, a BEIR folder, a .tsv of pairs, a .jsonl of "
-            "MS MARCO rows, hf:glue/qqp or hf:ms_marco.",
+            help="qqp, msmarco, msmarco-rest, scifact, cranfield, cacm, a BEIR folder, or a .tsv of pairs.",
             autocompletion=complete_collection,
         ),
     ] = None,
     model: Model = "minilm",
     methods: Annotated[
-        str | None, typer.Option(help="Comma-separated ranker@vectors; see --list. A good selection by default.")
+        str | None, typer.Option(help="Comma-separated ranker@vectors; see --list. Eight of them by default.")
     ] = None,
-    documents: Annotated[int | None, typer.Option(min=1, help="Use so many documents.")] = None,
-    queries: Annotated[int | None, typer.Option(min=1, help="Use so many queries.")] = None,
-    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    documents: Annotated[int | None, typer.Option(min=1, help="Number of documents.")] = None,
+    queries: Annotated[int | None, typer.Option(min=1, help="Number of queries.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed by which documents and queries are drawn.")] = 0,
     keep_own: Annotated[
         bool, typer.Option("--keep-own", help="Rank a query's own text like any other, as the authors do.")
     ] = False,
-    orders: Annotated[int, typer.Option(min=0, help="Repeat trees over so many other orders of insertion.")] = 0,
-    baseline: Annotated[str, typer.Option(help="The method others are compared with.")] = "dot@raw",
-    document_vectors: Annotated[Path | None, typer.Option(help="Ready vectors of the documents, .npy.")] = None,
-    query_vectors: Annotated[Path | None, typer.Option(help="Ready vectors of the queries, .npy.")] = None,
+    orders: Annotated[int, typer.Option(min=0, help="Other orders of insertion over which trees are repeated.")] = 0,
+    baseline: Annotated[str, typer.Option(help="The method that others are compared with.")] = "dot@raw",
     list_: Annotated[bool, typer.Option("--list", help="List rankers and vectors, and stop.")] = False,
     data: Data = None,
     out: Out = None,
@@ -95,21 +77,33 @@ def run(
         _list(screen)
         return
     if collection is None:
-        raise typer.BadParameter("name a collection, or ask for --list", param_hint="COLLECTION")
-    from gossamer.errors import InputError
-    from gossamer_lab.evaluate import single
+        raise typer.BadParameter("name a collection, or use --list", param_hint="COLLECTION")
+    from gossamer_lab.evaluate import compare as task
 
-    if (document_vectors is None) != (query_vectors is None):
-        raise InputError("--document-vectors and --query-vectors go together: give both, or neither")
-    wanted = single.Wanted(
-        collection=collection, model=model, documents=documents, queries=queries, seed=seed,
-        own="keep" if keep_own else "drop", orders=orders, baseline=baseline,
-        methods=tuple(name.strip() for name in methods.split(",")) if methods else None,
-        vectors=(document_vectors, query_vectors) if document_vectors and query_vectors else None,
-    )  # fmt: skip
-    with watched(screen, "evaluating") as say:
-        report = single.report(wanted, folder=data, cache=cache, fresh=fresh, say=say, command=typed())
+    chosen = tuple(name.strip() for name in methods.split(",")) if methods else task.METHODS
+    wanted = task.Wanted(collection, model, chosen, documents, queries, seed, keep_own, orders, baseline)
+    with watched(screen, data, cache, fresh=fresh) as job:
+        report = task.report(wanted, job)
     finish(screen, report, out)
+
+
+def _list(screen: Screen) -> None:
+    from rich.table import Table
+
+    from gossamer_lab.methods.rankers import methods
+    from gossamer_lab.methods.spaces import SPACES
+
+    spaces = {name: space.about for name, space in SPACES.items()}
+    if screen.json:
+        screen.emit({"rankers": methods(), "vectors": spaces})
+        return
+    for title, about in (("ranker", methods()), ("@vectors", spaces)):
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        table.add_column(title, no_wrap=True)
+        table.add_column("about", overflow="fold")
+        for name, line in about.items():
+            table.add_row(name, line)
+        screen.show(table, "")
 
 
 _PAPER = examples(
@@ -142,16 +136,14 @@ def paper(
 
     A run that is stopped goes on where it was: rankings are kept.
     """
-    from gossamer_lab.evaluate import paper as task
+    from gossamer_lab.paper import paper as task
+    from gossamer_lab.paper.setting import Setting
 
     screen = Screen(json=json, quiet=quiet)
-    with watched(screen, "reading") as say:
-        report = task.report(
-            parts=tuple(table or ()), quick=quick, texts=texts, folder=data, cache=cache, fresh=fresh, say=say,
-            command=typed(),
-        )  # fmt: skip
-    draw = partial(task.pictures, report, texts=texts, folder=data, cache=cache)
-    finish(screen, report, out, then=draw)
+    with watched(screen, data, cache, quick=quick, fresh=fresh) as job:
+        setting = Setting(job)
+        report = task.report(setting, parts=tuple(table or ()), texts=texts)
+    finish(screen, report, out, draw=lambda out: task.draw(report, setting, out, texts=texts))
 
 
 @app.command(epilog=examples("gossamer eval defaults --quick", "gossamer eval defaults --out docs/results"))
@@ -169,8 +161,8 @@ def defaults(
     from gossamer_lab.evaluate import defaults as task
 
     screen = Screen(json=json, quiet=quiet)
-    with watched(screen, "reading") as say:
-        report = task.report(quick=quick, folder=data, cache=cache, fresh=fresh, say=say, command=typed())
+    with watched(screen, data, cache, quick=quick, fresh=fresh) as job:
+        report = task.report(job)
     finish(screen, report, out)
 
 
@@ -189,80 +181,6 @@ def robustness(
     from gossamer_lab.evaluate import robustness as task
 
     screen = Screen(json=json, quiet=quiet)
-    with watched(screen, "reading") as say:
-        report = task.report(quick=quick, folder=data, cache=cache, fresh=fresh, say=say, command=typed())
-    finish(screen, report, out, then=partial(task.picture, report))
-
-
-# -- what the commands share -----------------------------------------------------------------------
-
-
-_WIDE = 130
-"""Columns that whole tables need; a narrower terminal gets the most telling columns."""
-
-
-def typed() -> str:
-    """The command as it was typed."""
-    return " ".join(["gossamer", *sys.argv[1:]]) if sys.argv[1:2] == ["eval"] else "gossamer eval"
-
-
-@contextmanager
-def watched(screen: Screen, title: str) -> Iterator[Say]:
-    """A bar over the steps of a run, or a line for each step where nobody watches a bar."""
-    if not screen.lively:
-        yield lambda what, done, total: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=screen.err, transient=True) as progress:
-        task = progress.add_task(title, total=None)
-        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total or None)
-
-
-def finish(
-    screen: Screen, report: Report, out: Path | None, *, then: Callable[[Path], Sequence[Path]] = lambda out: ()
-) -> None:
-    """Show a report, and write it where asked; `then` draws its pictures."""
-    from gossamer_lab.evaluate.tables import to_json, write
-
-    files = [] if out is None else [*write(report, out), *then(out)]
-    if screen.json:
-        screen.emit({**to_json(report), "files": [str(file) for file in files]})
-        return
-    show(screen, report.tables)
-    screen.show(report.made)
-    if files:
-        screen.say(f"wrote {len(files)} files into {out}")
-
-
-def show(screen: Screen, tables: Sequence[Table]) -> None:
-    """Tables with their notes below."""
-    from rich.text import Text
-
-    from gossamer_lab.evaluate.tables import rich_table
-
-    if not screen.out.is_terminal:
-        screen.out.width = max(screen.out.width, 200)
-    for table in tables:
-        narrow = screen.out.width < _WIDE
-        screen.show("", rich_table(table, narrow=narrow), *(Text(note, style="dim") for note in table.notes))
-
-
-def _list(screen: Screen) -> None:
-    from rich.table import Table as RichTable
-
-    from gossamer_lab.evaluate.methods import methods
-    from gossamer_lab.evaluate.spaces import SPACES
-
-    spaces = {name: space.about for name, space in SPACES.items()}
-    if screen.json:
-        screen.emit({"rankers": methods(), "vectors": spaces})
-        return
-    for title, about in (("ranker", methods()), ("@vectors", spaces)):
-        table = RichTable(box=None, pad_edge=False, header_style="dim")
-        table.add_column(title, no_wrap=True)
-        table.add_column("about", overflow="fold")
-        for name, line in about.items():
-            table.add_row(name, line)
-        screen.show(table, "")
+    with watched(screen, data, cache, quick=quick, fresh=fresh) as job:
+        report = task.report(job)
+    finish(screen, report, out, draw=partial(task.picture, report))

@@ -6,10 +6,21 @@ from typing import Annotated
 
 import typer
 
-from gossamer.cli.command import command, examples
-from gossamer.cli.options import Json, Quiet
-from gossamer.cli.screen import Screen
-from gossamer_lab.cli.eval import Cache, Data, Model, Out, Quick, app, finish, typed, watched
+from gossamer_lab.cli.common import (
+    Cache,
+    Data,
+    Json,
+    Model,
+    Out,
+    Quick,
+    Quiet,
+    Screen,
+    command,
+    examples,
+    finish,
+    watched,
+)
+from gossamer_lab.cli.eval import app
 
 EXAMPLES = examples(
     "gossamer eval tree --quick",
@@ -34,9 +45,11 @@ def tree(
     ] = None,
     model: Model = "minilm",
     orders: Annotated[int | None, typer.Option(min=1, help="Random orders, and seeds of k-means, to average.")] = None,
-    sample: Annotated[int | None, typer.Option(min=10, help="Documents for Ward, which needs their square.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=10, help="Documents for Ward, whose memory grows with their square.")
+    ] = None,
     documents: Annotated[int | None, typer.Option(min=10, help="Documents of each collection, at most.")] = None,
-    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed by which documents are drawn.")] = 0,
     quick: Quick = False,
     data: Data = None,
     out: Out = None,
@@ -50,8 +63,8 @@ def tree(
     """
     screen = Screen(json=json, quiet=quiet)
     with screen.working("starting"):
-        from gossamer_lab.evaluate import tree_quality as task
-        from gossamer_lab.evaluate.tree_quality_data import NAMES
+        from gossamer_lab.trees import quality as task
+        from gossamer_lab.trees.labelled import NAMES
     wanted = task.Wanted(
         collections=tuple(collection or NAMES),
         model=model,
@@ -60,6 +73,6 @@ def tree(
         documents=documents or (_QUICK if quick else None),
         seed=seed,
     )
-    with watched(screen, "reading") as say:
-        report = task.report(wanted, folder=data, cache=cache, say=say, command=typed())
+    with watched(screen, data, cache, quick=quick) as job:
+        report = task.report(wanted, job)
     finish(screen, report, out)

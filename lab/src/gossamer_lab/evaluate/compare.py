@@ -1,67 +1,56 @@
-"""Is a difference real? Paired permutation test and bootstrap interval.
-
-Measures take few different values, so both are drawn by the group of equal differences: the sum of c random signs
-is 2·Binomial(c, ½) − c, and n draws with replacement are one multinomial. The distributions are those of drawing
-query by query, at a hundredth of the time.
-"""
+"""One collection, one model, several methods: `gossamer eval compare`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
+from gossamer_lab.evaluate.measures import MAIN
+from gossamer_lab.evaluate.run import BASELINE, result_row, results_table, run
+from gossamer_lab.job import Job
+from gossamer_lab.methods.rankers import method_of
+from gossamer_lab.tables import Report
 
-from gossamer.errors import InputError
+METHODS: Final = (
+    BASELINE, "cosine@raw", "l2@pca", "bm25@words", "best-first@pca", "path-sum@pca", "guided@default",
+    "hybrid@default",
+)  # fmt: skip
+"""The methods that are measured by default."""
 
-Doubles = npt.NDArray[np.float64]
-
-_EXACT_UP_TO = 12
-"""So many differing queries: all 4,096 assignments of signs are looked at."""
-_DIGITS = 9
+_TIMES: Final = "Times: all queries in one call, when the ranking was made. The machine may be busy: read them loosely."
 
 
 @dataclass(frozen=True)
-class Difference:
-    """The mean of paired differences, with a 95 % interval and the probability of one as large by chance."""
+class Wanted:
+    """What to evaluate."""
 
-    mean: float
-    low: float
-    high: float
-    p: float
-
-    @property
-    def significant(self) -> bool:
-        """At the 5 % level."""
-        return self.p < 0.05
-
-
-def difference(ours: Doubles, theirs: Doubles, *, draws: int = 10_000, seed: int = 0) -> Difference:
-    """Ours less theirs, query by query."""
-    if ours.shape != theirs.shape or ours.ndim != 1 or not len(ours):
-        raise InputError(f"paired values must be two lists of equal length, got {ours.shape} and {theirs.shape}")
-    apart = np.round(ours - theirs, _DIGITS)
-    low, high = bootstrap_interval(apart, draws=draws, seed=seed)
-    return Difference(float(apart.mean()), low, high, permutation_p(apart, draws=draws, seed=seed))
+    collection: str
+    model: str = "minilm"
+    methods: tuple[str, ...] = METHODS
+    documents: int | None = None
+    queries: int | None = None
+    seed: int = 0
+    keep_own: bool = False
+    orders: int = 0
+    baseline: str = BASELINE
 
 
-def permutation_p(apart: Doubles, *, draws: int = 10_000, seed: int = 0) -> float:
-    """Two-sided: how often the signs of the differences, drawn anew, give a mean as far from 0."""
-    sizes, counts = np.unique(np.abs(apart[apart != 0]), return_counts=True)
-    seen = abs(float(apart.sum())) * (1 - 1e-12)
-    if counts.sum() <= _EXACT_UP_TO:
-        every = np.array(list(product((-1.0, 1.0), repeat=int(counts.sum()))))
-        sums = np.abs(every @ np.repeat(sizes, counts))
-        return float((sums >= seen).mean())
-    flips = np.random.default_rng(seed).binomial(counts, 0.5, size=(draws, len(counts)))
-    sums = np.abs((2.0 * flips - counts) @ sizes)
-    return float((1 + (sums >= seen).sum()) / (draws + 1))
-
-
-def bootstrap_interval(apart: Doubles, *, draws: int = 10_000, seed: int = 0) -> tuple[float, float]:
-    """The middle 95 % of means over queries drawn with replacement."""
-    values, counts = np.unique(apart, return_counts=True)
-    drawn = np.random.default_rng(seed).multinomial(len(apart), counts / len(apart), size=draws)
-    low, high = np.percentile(drawn @ values / len(apart), [2.5, 97.5])
-    return float(low), float(high)
+def report(wanted: Wanted, job: Job) -> Report:
+    """Load, embed, rank and measure."""
+    for name in (*wanted.methods, wanted.baseline):
+        method_of(name)  # an unknown name is an error before the work, not after
+    data = job.embedded(
+        wanted.collection, wanted.model, documents=wanted.documents, queries=wanted.queries, seed=wanted.seed,
+        keep_own=wanted.keep_own,
+    )  # fmt: skip
+    task = job.prepared(data)
+    results = run(task, wanted.methods, job.rankings, baseline=wanted.baseline, orders=wanted.orders, say=job.say)
+    made, dim = data.collection, data.E.shape[1]
+    sizes = f"{len(made):,} documents, {len(made.queries):,} queries"
+    about = f"{made.name} ({made.about}), {sizes}, {data.model} vectors of {dim} dimensions"
+    rows = [
+        {**result_row(each), "build s": each.build, "ms a query": 1e3 * each.search / len(each.scores[MAIN])}
+        for each in results
+    ]
+    table = results_table("results", f"{about}; baseline {wanted.baseline}", rows, [_TIMES])
+    return job.report("compare", about, [table])

@@ -1,8 +1,7 @@
-"""The same methods as the embedding gets worse."""
+"""The same methods as the embedding gets worse: fewer dimensions, int8, noise, anisotropy, weaker models."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,43 +10,30 @@ from typing import Final
 
 import numpy as np
 
-from gossamer.array_types import Floats
-from gossamer.vector_index.presets import PRESETS
-from gossamer_lab.evaluate import figures
-from gossamer_lab.evaluate.datasets import load
-from gossamer_lab.evaluate.embed import Embedded, embed, ready_models
-from gossamer_lab.evaluate.methods import unit_rows
-from gossamer_lab.evaluate.metrics import MAIN
-from gossamer_lab.evaluate.places import kept
-from gossamer_lab.evaluate.prepared import Prepared
-from gossamer_lab.evaluate.run import Say, run, silent
-from gossamer_lab.evaluate.runs import Runs
-from gossamer_lab.evaluate.tables import Cell, Report, Row, Table
+from gossamer_lab import pictures
+from gossamer_lab.data.embedded import Embedded, ready_models
+from gossamer_lab.engine import Floats, default_whitening
+from gossamer_lab.evaluate.measures import MAIN
+from gossamer_lab.evaluate.run import run
+from gossamer_lab.job import Job
+from gossamer_lab.methods.rankers import unit_rows
+from gossamer_lab.tables import Cell, Report, Row, Table
 
 METHODS: Final = (
-    "dot@raw",
-    "cosine@raw",
-    "l2@raw",
-    "l2@pca",
-    "best-first@pca",
-    "path-sum@pca",
-    "guided@default",
-    "hybrid@default",
-)
-
-DOCUMENTS: Final = 10_000
+    "dot@raw", "cosine@raw", "l2@raw", "l2@pca", "best-first@pca", "path-sum@pca", "guided@default", "hybrid@default",
+)  # fmt: skip
 
 Worsening = Callable[[Floats, Floats], tuple[Floats, Floats]]
-"""Documents and queries in, the same of a worse embedding out."""
+"""Takes documents and queries, returns those of a worse embedding."""
 
 
 def cut_to(dimensions: int) -> Worsening:
-    """The leading coordinates alone, at unit length again."""
+    """Keep the leading coordinates, at unit length again."""
     return lambda E, Q: (unit_rows(E[:, :dimensions]), unit_rows(Q[:, :dimensions]))
 
 
 def int8(E: Floats, Q: Floats) -> tuple[Floats, Floats]:
-    """Rounded to 255 steps over the range of the documents."""
+    """Round to 255 steps over the range of the documents."""
     step = np.float32(np.abs(E).max() / 127)
     return _rounded(E, step), _rounded(Q, step)
 
@@ -57,7 +43,7 @@ def _rounded(X: Floats, step: np.float32) -> Floats:
 
 
 def offset(size: float, seed: int = 0) -> Worsening:
-    """One direction added to every vector: all point the same way, as those of language models do."""
+    """Add one direction to every vector: all then point the same way, as those of language models do."""
 
     def worsen(E: Floats, Q: Floats) -> tuple[Floats, Floats]:
         common = np.asarray(np.random.default_rng(seed).normal(size=(1, E.shape[1])), np.float32)
@@ -68,7 +54,7 @@ def offset(size: float, seed: int = 0) -> Worsening:
 
 
 def rogue(factor: float, count: int = 3) -> Worsening:
-    """A few coordinates blown up, as a few of language models' are."""
+    """Multiply a few coordinates, which dominate in the vectors of some language models."""
 
     def worsen(E: Floats, Q: Floats) -> tuple[Floats, Floats]:
         scale = np.ones(E.shape[1], np.float32)
@@ -79,7 +65,7 @@ def rogue(factor: float, count: int = 3) -> Worsening:
 
 
 def noise(size: float, seed: int = 0) -> Worsening:
-    """Noise of that length added to every vector of length one."""
+    """Add noise of that length to every vector of length one."""
 
     def worsen(E: Floats, Q: Floats) -> tuple[Floats, Floats]:
         rng = np.random.default_rng(seed)
@@ -100,33 +86,21 @@ WORSE: Final[dict[str, Worsening]] = {
 }
 
 
-def report(
-    *,
-    quick: bool = False,
-    folder: Path | None = None,
-    cache: Path | None = None,
-    fresh: bool = False,
-    say: Say = silent,
-    command: str = "",
-) -> Report:
-    """QQP with 10,000 documents by every way an embedding can be worse."""
-    start = time.perf_counter()
-    where = kept(cache)
-    runs = Runs(where, fresh=fresh)
-    collection = load("qqp", folder=folder, documents=DOCUMENTS, queries=300 if quick else None)
-    data = embed(collection, "minilm", folder=folder, cache=cache)
+def report(job: Job, *, documents: int = 10_000) -> Report:
+    """Measure QQP with every worse embedding, and with the ready vectors of weaker models."""
+    queries = 300 if job.quick else None
+    data = job.embedded("qqp", documents=documents, queries=queries)
     embeddings = {f"MiniLM, {name}": worsened(data, worse) for name, worse in WORSE.items()}
     for model, name in (("t5", "T5 encoder"), ("smollm2", "SmolLM2, decoder only")):
-        if model in ready_models("qqp", folder):
-            embeddings[name] = embed(collection, model, folder=folder, cache=cache)
-    rows = [_row(name, each, runs, where, say) for name, each in embeddings.items()]
+        if model in ready_models("qqp", job.folder):
+            embeddings[name] = job.embedded("qqp", model, documents=documents, queries=queries)
+    rows = [_row(name, each, job) for name, each in embeddings.items()]
     notes = [
         f"{MAIN} in percent, {len(data.Q):,} queries; queries' own texts dropped. mean cosine: of two different "
         "documents, by which the default chooses its strength γ.",
     ]
     table = Table("robustness", f"QQP, {len(data.E):,} documents", rows, notes, {"mean cosine": 2, "γ": 2})
-    about = f"QQP, {len(data.E):,} documents, {len(data.Q):,} queries"
-    return Report("robustness", command, about, [table], time.perf_counter() - start)
+    return job.report("robustness", f"QQP, {len(data.E):,} documents, {len(data.Q):,} queries", [table])
 
 
 def worsened(data: Embedded, worse: Worsening) -> Embedded:
@@ -135,22 +109,22 @@ def worsened(data: Embedded, worse: Worsening) -> Embedded:
     return replace(data, E=np.ascontiguousarray(E), Q=np.ascontiguousarray(Q))
 
 
+def _row(name: str, data: Embedded, job: Job) -> Row:
+    def say(method: str, done: int, total: int) -> None:
+        job.say(f"{name}: {method}", done, total)
+
+    results = run(job.prepared(data), METHODS, job.rankings, say=say)
+    whitener = default_whitening().fit(data.E)
+    row: dict[str, Cell] = {"embedding": name, "mean cosine": whitener.mean_cosine_, "γ": whitener.strength_}
+    return row | {each.method.name: each.scores.mean(MAIN) for each in results}
+
+
 def picture(report: Report, out: Path) -> list[Path]:
-    """Bars, a group for each embedding."""
+    """Draw bars, a group for each embedding."""
     (table,) = report.tables
     groups = {
         fill(str(row["embedding"]), 15): {name: value for name in METHODS if isinstance(value := row[name], float)}
         for row in table.rows
     }
     path = out / report.name / "robustness.png"
-    return [figures.bars(f"{MAIN} as the embedding gets worse", groups, path, up=MAIN)]
-
-
-def _row(name: str, data: Embedded, runs: Runs, cache: Path, say: Say) -> Row:
-    def tell(method: str, done: int, total: int) -> None:
-        say(f"{name}: {method}", done, total)
-
-    results = run(Prepared(data, cache=cache), METHODS, runs, say=tell)
-    whitener = PRESETS["default"].whitening().fit(data.E)
-    row: dict[str, Cell] = {"embedding": name, "mean cosine": whitener.mean_cosine_, "γ": whitener.strength_}
-    return row | {each.method.name: each.scores.mean(MAIN) for each in results}
+    return [pictures.bars(f"{MAIN} as the embedding gets worse", groups, path, up=MAIN)]

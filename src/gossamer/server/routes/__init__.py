@@ -1,6 +1,5 @@
-"""The routes, one module a group. Each does the same: check the limits, ask the index in a thread, answer.
+"""The routes, one module a group. Each checks the limits, asks the index in a thread, and answers.
 
-searching   search, explain, novelty            documents   get, add, delete
-stream      documents line by line              browsing    concepts, topics, map
-about       info, list of indexes, refit        health      healthz, readyz, metrics
+searching   search, explain, novelty            documents   get, add, delete, stream
+browsing    concepts, topics, map               about       info, list of indexes, rebuild, health, metrics
 """

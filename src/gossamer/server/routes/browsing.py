@@ -1,4 +1,4 @@
-"""The corpus from above: concepts, topics, and the tree as columns for a map."""
+"""Routes for browsing: concepts, topics, and the tree as columns for a map."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gossamer.errors import ParameterError, UnknownIdError
 from gossamer.index import Index
 from gossamer.results import Concept, Topics
 from gossamer.server import schemas
-from gossamer.server.answers import Answer
-from gossamer.server.bodies import JsonRoute
+from gossamer.server.request_bodies import JsonRoute
+from gossamer.server.responses import JsonResponse
 from gossamer.server.service import TheIndex, TheService, needs
 
 router = APIRouter(tags=["concepts"], dependencies=[Depends(needs("read"))], route_class=JsonRoute)
@@ -28,9 +28,9 @@ async def concepts(served: TheIndex, service: TheService, depth: Depth = 2, root
     most = service.limits.nodes
 
     def work() -> list[Concept]:
-        return _those(served.index, served.index.outline(root, depth=depth, most=most).ids)
+        return _existing(served.index, served.index.outline(root, depth=depth, most=most).ids)
 
-    return Answer({"concepts": await service.workers.read(work)})
+    return JsonResponse({"concepts": await service.workers.read(work)})
 
 
 @router.get("/concepts/find", response_model=schemas.ConceptMatches)
@@ -44,11 +44,11 @@ async def find_concepts(
 
 @router.post("/concepts/find", response_model=schemas.ConceptMatches)
 async def find_concepts_by(asked: schemas.FindConceptsRequest, served: TheIndex, service: TheService) -> Response:
-    """The same for a query that is long, or a vector."""
+    """The same for a long query, or a vector."""
     k = service.limits.check_k(asked.k, given=asked.has("k"))
     service.limits.check_text(asked.query)
     found = await service.workers.read(lambda: served.index.find_concepts(asked.query, k, vector=asked.vector))
-    return Answer({"matches": found})
+    return JsonResponse({"matches": found})
 
 
 @router.get("/concepts/{id}", response_model=schemas.ConceptAnswer)
@@ -59,10 +59,10 @@ async def concept(id: int, served: TheIndex, service: TheService) -> Response:
     def work() -> dict[str, Concept | list[Concept]]:
         found = served.index.concept(id)
         children = served.index.outline(id, depth=1).ids[1 : 1 + most]  # large ones first
-        path = [*_those(served.index, found.path[:-1]), found]
-        return {"concept": found, "children": _those(served.index, children), "path": path}
+        path = [*_existing(served.index, found.path[:-1]), found]
+        return {"concept": found, "children": _existing(served.index, children), "path": path}
 
-    return Answer(await service.workers.read(work))
+    return JsonResponse(await service.workers.read(work))
 
 
 @router.get("/topics", response_model=schemas.TopicsAnswer)
@@ -87,7 +87,7 @@ async def topics(
             service.limits.check_assignments(len(served.index), len(wanted))
         return served.index.topics(levels=wanted, assignments=assignments)
 
-    return Answer({"levels": await service.workers.read(work)})
+    return JsonResponse({"levels": await service.workers.read(work)})
 
 
 @router.get("/map", response_model=schemas.MapAnswer)
@@ -107,20 +107,20 @@ async def tree_map(
         shown = served.index.outline(root, depth=depth, min_size=min_size, most=most)
         return {**vars(shown), "labels": _labels(served.index, shown.ids) if labels else None}
 
-    return Answer(await service.workers.read(work))
+    return JsonResponse(await service.workers.read(work))
 
 
 def _labels(index: Index, ids: Sequence[int]) -> list[str]:
-    """In their order; of one that a change has done away with meanwhile, nothing."""
+    """The labels in the order of `ids`; "" for a concept that a change has deleted meanwhile."""
     try:
         found = index.labels(ids)
     except UnknownIdError:
-        found = {concept.id: concept.label for concept in _those(index, ids)}
+        found = {concept.id: concept.label for concept in _existing(index, ids)}
     return [found.get(id, "") for id in ids]
 
 
-def _those(index: Index, ids: Sequence[int]) -> list[Concept]:
-    """Concepts by their ids; one that a change has done away with meanwhile is left out."""
+def _existing(index: Index, ids: Sequence[int]) -> list[Concept]:
+    """The concepts by their ids, without those that a change has deleted meanwhile."""
     found = []
     for id in ids:
         try:

@@ -1,16 +1,20 @@
-"""Questions: search, explain, novelty."""
+"""Routes for queries: search, explain, novelty."""
 
 from __future__ import annotations
 
 import time
+from typing import Final
 
 from fastapi import APIRouter, Depends, Response
 
 from gossamer.results import Hits
 from gossamer.server import schemas
-from gossamer.server.answers import Answer, characters_of, of_why
-from gossamer.server.bodies import JsonRoute
+from gossamer.server.request_bodies import JsonRoute
+from gossamer.server.responses import JsonResponse, characters_of, explanation_fields, search_answer
 from gossamer.server.service import TheIndex, TheService, needs
+
+_OPTIONS: Final = ("where", "within", "hybrid", "vector", "recall", "explain", "min_confidence")
+"""Fields of a request that are arguments of `Index.search`."""
 
 router = APIRouter(tags=["search"], dependencies=[Depends(needs("read"))], route_class=JsonRoute)
 
@@ -25,26 +29,16 @@ async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheSer
 
     def work() -> tuple[Hits, float]:
         start = time.perf_counter()
-        hits = served.index.search(
-            asked.query,
-            k,
-            where=asked.where,
-            within=asked.within,
-            hybrid=asked.hybrid,
-            vector=asked.vector,
-            recall=asked.recall,
-            explain=asked.explain,
-            min_confidence=asked.min_confidence,
-        )
+        hits = served.index.search(asked.query, k, **{name: getattr(asked, name) for name in _OPTIONS})
         limits.check_answer(sum(map(characters_of, hits)))
         return hits, time.perf_counter() - start
 
-    # Reasons, and how usual a query is, take longer than the search itself.
+    # Explanations and the confidence of a query take longer than the search itself.
     workers = service.workers
     hits, seconds = await (workers.read if asked.explain or asked.min_confidence else workers.search)(work)
     service.metrics.search_seconds.labels(served.name).observe(seconds)
     service.metrics.visited.labels(served.name).observe(hits.visited)
-    return Answer(service.hit_list.as_json(hits, seconds))
+    return JsonResponse(search_answer(hits, seconds))
 
 
 @router.post("/explain", response_model=schemas.ExplanationAnswer)
@@ -55,11 +49,11 @@ async def explain(asked: schemas.ExplainRequest, served: TheIndex, service: TheS
     why = await service.workers.read(
         lambda: served.index.explain(asked.query, asked.id, k=k, hybrid=asked.hybrid, vector=asked.vector)
     )
-    return Answer(of_why(why))
+    return JsonResponse(explanation_fields(why))
 
 
 @router.post("/novelty", response_model=schemas.NoveltyAnswer)
 async def novelty(asked: schemas.NoveltyRequest, served: TheIndex, service: TheService) -> Response:
     """How unusual a query is, measured on how like each other the documents are."""
     service.limits.check_text(asked.query)
-    return Answer(await service.workers.read(lambda: served.index.novelty(asked.query, vector=asked.vector)))
+    return JsonResponse(await service.workers.read(lambda: served.index.novelty(asked.query, vector=asked.vector)))

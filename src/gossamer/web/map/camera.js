@@ -1,4 +1,4 @@
-// What part of the corpus is seen: [y0, y1) of it from top to bottom, and from which depth on.
+// The part of the map in view: [y0, y1) of the corpus from top to bottom, and the depth at the left edge.
 
 const MILLISECONDS = 480;
 const PARENT = 0.22; // of a column: the strip on the left that leads back up
@@ -22,7 +22,7 @@ export class Camera {
     this.flight = { from: { ...this.now }, to, start: time, milliseconds };
   }
 
-  /** Move on; returns whether there is more to come. */
+  /** Advance the animation; returns whether it goes on. */
   step(time) {
     if (!this.flight) return false;
     const { from, to, start, milliseconds } = this.flight;
@@ -42,7 +42,7 @@ export class Camera {
   }
 }
 
-/** The span shrinks by a steady factor, so that zooming feels even; one point of the picture stands still. */
+/** Interpolate. The span shrinks by a constant factor, so that zooming looks even; one point stays in place. */
 function between(from, to, t) {
   const before = from.y1 - from.y0;
   const after = to.y1 - to.y0;

@@ -1,17 +1,16 @@
-// Loads the tree as it is needed: what is tall enough to be read is opened, the largest first.
-
-import * as api from "../api.js";
+// Loads the tree as it is needed: concepts tall enough to be read are opened, the largest first.
 
 const AT_ONCE = 2;
-const WORTH = 7; // pixels: what is lower than this is not opened
+const WORTH = 7; // pixels: lower concepts are not opened
 const FIRST = { depth: 3, limit: 40 };
 const CHILDREN = { depth: 1, limit: 5000 };
 const NEXT = { depth: 3, limit: 40 };
 
 export class Loader {
-  /** `onChange()` after nodes have come in, `onFailure(problem)` where they cannot be had. */
-  constructor(tree, { onChange, onFailure }) {
+  /** `source`: see `ConceptMap`. `onChange()` is called when nodes have arrived, `onFailure(problem)` on an error. */
+  constructor(tree, source, { onChange, onFailure }) {
     this.tree = tree;
+    this.source = source;
     this.onChange = onChange;
     this.onFailure = onFailure;
     this.asked = new Map();
@@ -21,9 +20,9 @@ export class Loader {
     if (!this.tree.root) await this.ask(null, FIRST);
   }
 
-  /** Open what is in view. Called after every frame that shows something else. */
+  /** Open concepts in view. Called after every frame. */
   look(painter, camera) {
-    if (!this.tree.root || this.asked.size >= AT_ONCE) return;
+    if (!this.tree.root || this.source.complete || this.asked.size >= AT_ONCE) return;
     const closed = [];
     const waiting = [this.tree.root];
     while (waiting.length) {
@@ -38,28 +37,29 @@ export class Loader {
     for (const node of closed.slice(0, AT_ONCE - this.asked.size)) this.ask(node.id, NEXT);
   }
 
-  /** Have every node of a path (ids from the root): what is missing is asked for at once, then put in from the top. */
+  /** Load every node of a path (ids from the root). Missing ones are requested together and merged from the top. */
   async path(ids) {
     await this.start();
     const missing = ids.filter((id, at) => at + 1 < ids.length && !this.tree.nodes.get(id)?.children);
-    const answers = await Promise.all(missing.map((root) => api.map({ root, ...CHILDREN })));
+    const answers = await Promise.all(missing.map((root) => this.source.map({ root, ...CHILDREN })));
     for (const answer of answers) this.tree.merge(answer);
     this.onChange();
   }
 
   ask(root, what) {
     if (this.asked.has(root)) return this.asked.get(root);
-    const answer = this.fetch(root, what).finally(() => this.asked.delete(root));
+    const answer = this.load(root, what).finally(() => this.asked.delete(root));
     this.asked.set(root, answer);
     return answer;
   }
 
-  async fetch(root, what) {
+  async load(root, what) {
     try {
-      const columns = await api.map({ root, ...what });
+      const columns = await this.source.map({ root, ...what });
       const node = this.tree.nodes.get(root);
       this.tree.merge(columns);
-      if (node && !node.children) node.inside = 0; // gone meanwhile: do not ask again
+      if (root === null && this.tree.root?.inside) this.tree.root.label = this.source.name ?? "Everything";
+      if (node && !node.children) node.inside = 0; // deleted meanwhile: do not ask again
       this.onChange();
     } catch (problem) {
       this.onFailure(problem);

@@ -1,8 +1,7 @@
-// The map of concepts: a tree, a camera on it, and what the reader does with them.
+// The map of concepts: a tree, a camera on it, and what the reader does with them. It knows the data by `source` alone.
 
-import * as api from "../api.js";
 import { el, find } from "../dom.js";
-import { documents } from "../words.js";
+import { documents } from "../format.js";
 import { Camera } from "./camera.js";
 import { Loader } from "./loader.js";
 import { Painter } from "./painter.js";
@@ -10,16 +9,22 @@ import { Pointer } from "./pointer.js";
 import { Tip } from "./tip.js";
 import { Tree } from "./tree.js";
 
-const SETTLED = 220;
+const SETTLED = 220; // milliseconds after the last turn of the wheel
 
 export class ConceptMap {
-  /** `onZoom(id)` when the reader has zoomed to a concept, `onDocument(id)` when a document was picked. */
-  constructor({ onZoom, onDocument }) {
+  /**
+   * `source`: where concepts come from. `map({root, depth, limit})` and `concept(id)` resolve to what /v1/map and
+   * /v1/concepts/{id} return; `forget()` drops what is cached; `complete` is true if the first answer holds all concepts.
+   * `onZoom(id)` is called when the reader zooms to a concept (null: everything), `onDocument(node)` when a document is
+   * picked.
+   */
+  constructor({ source, onZoom, onDocument }) {
+    this.source = source;
     this.onZoom = onZoom;
     this.onDocument = onDocument;
     this.canvas = find("#canvas");
     this.painter = new Painter(this.canvas);
-    this.tip = new Tip();
+    this.tip = new Tip(source);
     this.reset();
     new Pointer(this.canvas, this);
     this.canvas.addEventListener("keydown", (event) => this.key(event));
@@ -28,28 +33,28 @@ export class ConceptMap {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (this.painter.retheme(), this.paint()));
   }
 
-  /** Begin anew: another index, or one that has changed. */
+  /** Forget the tree: another index is shown, or this one has changed. */
   reset() {
     this.tree = new Tree();
     this.camera = new Camera();
     this.focus = null;
     this.marks = { heat: new Map(), hits: [], trace: [], hover: null, cursor: null };
-    this.loader = new Loader(this.tree, {
+    this.loader = new Loader(this.tree, this.source, {
       onChange: () => (this.note(null), this.paint()),
       onFailure: (problem) => (problem.status === 404 ? this.renew() : this.note(problem)),
     });
   }
 
-  /** Concepts have gone, since someone changed the index: load the tree again, and stay where we are. */
+  /** Load the tree again after someone has changed the index, and stay at the same concept. */
   async renew() {
     const { marks, focus } = this;
     this.reset();
-    api.forget();
+    this.source.forget();
     this.mark({ ...marks, hover: null, cursor: null });
     await this.zoomTo(focus?.parent ? focus.id : null, { milliseconds: 1 }).catch(() => this.zoomTo(null));
   }
 
-  /** Light up the hits of a query. */
+  /** Highlight the hits of a query. */
   glow(hits) {
     const paths = hits.map((hit) => hit.path.map((concept) => concept.id));
     const heat = new Map();
@@ -76,14 +81,14 @@ export class ConceptMap {
     await this.loader.start();
     let node = id === null ? this.tree.root : this.tree.nodes.get(id);
     if (!node && id !== null) {
-      const { concept } = await api.concept(id);
+      const { concept } = await this.source.concept(id);
       await this.loader.path(concept.path);
       node = this.tree.deepest(concept.path);
     }
     if (node) this.fly(node, milliseconds);
   }
 
-  /** Go down a path, one concept after the other: where a new document has landed. */
+  /** Zoom along a path, one concept after the other, to where a new document lies. */
   async descend(ids) {
     await this.loader.path(ids);
     for (const id of ids.slice(1)) {
@@ -102,7 +107,7 @@ export class ConceptMap {
     this.paint();
   }
 
-  /** Zoom freely, about a point of the picture; the depth follows what fills it. */
+  /** Zoom about a point of the picture; the first column shown follows the concept that fills the picture. */
   scale(factor, about, shift) {
     this.camera.zoom(factor, about, shift);
     const { y0, y1 } = this.camera.now;
@@ -114,14 +119,14 @@ export class ConceptMap {
     this.settling = setTimeout(() => this.focus && this.onZoom(this.focus.parent ? this.focus.id : null), SETTLED);
   }
 
-  /** Slide the columns to where the focus is, without touching the rest. */
+  /** Move the columns one step towards the focus. */
   drift() {
     const aim = this.focus ? Camera.on(this.focus).depth : 0;
     this.camera.now.depth += (aim - this.camera.now.depth) * 0.22;
     this.drifting = Math.abs(aim - this.camera.now.depth) > 0.002;
   }
 
-  /** A click, or Enter: into a concept, or what is to be done with a document. */
+  /** A click, or Enter: zoom to a concept, or out of the one in focus; report a document. */
   pick(node) {
     if (!node.inside) this.onDocument(node);
     else this.onZoom(node === this.focus ? node.parent?.parent ? node.parent.id : null : node.parent ? node.id : null);
@@ -129,7 +134,7 @@ export class ConceptMap {
 
   // -- drawing -------------------------------------------------------------------------------------
 
-  /** At the next frame; many calls make one. */
+  /** Draw at the next frame, once for any number of calls. */
   paint() {
     this.request ??= requestAnimationFrame((time) => this.frame(time));
   }
@@ -173,15 +178,14 @@ export class ConceptMap {
     };
     if (moves[event.key]) this.speak(moves[event.key]());
     else if (event.key === "Enter" || event.key === " ") this.pick(cursor);
-    else if (event.key === "Backspace" && this.focus?.parent) this.onZoom(this.focus.parent.parent ? this.focus.parent.id : null);
+    else if (["Backspace", "Escape"].includes(event.key) && this.focus?.parent) this.onZoom(this.focus.parent.parent ? this.focus.parent.id : null);
     else return;
     event.preventDefault();
   }
 
   speak(node) {
     this.mark({ cursor: node });
-    const name = node.parent ? node.label : "Everything";
-    find("#spoken").textContent = node.inside ? `${name}, ${documents(node.size)}, level ${node.depth}` : `Document: ${name}`;
+    find("#spoken").textContent = node.inside ? `${node.label}, ${documents(node.size)}, level ${node.depth}` : `Document: ${node.label}`;
     const { y0, y1 } = this.camera.now;
     if (node.y0 < y0 || node.y1 > y1 || node.depth + 1 < this.camera.now.depth) this.fly(node.parent ?? node);
   }

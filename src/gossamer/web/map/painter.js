@@ -1,7 +1,7 @@
-// The icicle on a canvas: one column a level, heights by size. Only what can be seen is looked at, so that the cost of
-// a frame depends on the window and not on the size of the tree.
+// Draws the icicle on a canvas: one column a level, heights by size. Only nodes in view are visited, so the cost of a
+// frame depends on the window and not on the size of the tree.
 
-import { number } from "../words.js";
+import { number } from "../format.js";
 import { wrap } from "./text.js";
 
 const SMALLEST = 0.8; // pixels: what is thinner is not drawn
@@ -63,7 +63,7 @@ export class Painter {
     this.hits(tree, camera, marks.hits);
   }
 
-  /** All that is seen; those with room for text are put in `tall`. */
+  /** Draw all nodes in view, and collect those with room for text in `tall`. */
   boxes(root, camera, marks, tall) {
     const { context } = this;
     const waiting = [root];
@@ -94,7 +94,7 @@ export class Painter {
     }
   }
 
-  /** What is below a closed concept: a shade that says there is more. */
+  /** Shade the place of the children of a concept that is not loaded. */
   more(left, top, height) {
     const { context } = this;
     context.globalAlpha = 0.4;
@@ -110,7 +110,7 @@ export class Painter {
     return shade[Math.min(63, Math.floor(((node.y0 + node.y1) / 2) * 64))];
   }
 
-  /** Documents that were found shine. */
+  /** Draw a glow around documents that are hits. */
   halos(nodes, camera, marks) {
     const { context, colour } = this;
     context.save();
@@ -136,9 +136,8 @@ export class Painter {
       if (right - left < 28 || room < TEXT) continue;
       const counts = node.inside > 0 && room >= 3 * LINE;
       const most = Math.min(4, Math.max(1, Math.floor(room / LINE) - (counts ? 1 : 0)));
-      const name = node.parent === null && node.inside ? "Everything" : node.label;
       context.font = `${node.inside ? 500 : 400} 12.5px ${this.font}`;
-      const lines = wrap(context, node, name, right - left, most);
+      const lines = wrap(context, node, node.label, right - left, most);
       const rows = lines.length + (counts ? 1 : 0);
       let y = (top + bottom) / 2 - ((rows - 1) * LINE) / 2;
       context.fillStyle = colour.ink;
@@ -166,7 +165,7 @@ export class Painter {
     context.setLineDash([]);
   }
 
-  /** The way to the document that is explained. */
+  /** Outline the path to the document that is explained. */
   trace(tree, camera, path) {
     for (const id of path) {
       const node = tree.nodes.get(id);
@@ -174,7 +173,7 @@ export class Painter {
     }
   }
 
-  /** A light at the end of every hit's path, or as far along it as is loaded, where it is too small to shine. */
+  /** Draw a dot at the last loaded node of each hit's path, unless it is a document large enough to glow. */
   hits(tree, camera, hits) {
     if (!tree.root) return;
     const { context, colour } = this;

@@ -1,4 +1,4 @@
-// Mouse, pen and fingers: hover shows, a click goes in, the wheel and two fingers zoom, dragging moves.
+// Mouse, pen and touch: hovering shows a tooltip, a click zooms in, the wheel and two fingers zoom, dragging moves.
 
 const STILL = 5; // pixels: less is a click
 

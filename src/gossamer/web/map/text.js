@@ -1,4 +1,4 @@
-// Labels that fit: broken between words, and cut where even that is too long.
+// Labels wrapped to a width: broken between words, and cut where a line is still too long.
 
 const widths = new Map();
 const MOST = 20_000;
@@ -13,7 +13,7 @@ function widthOf(context, text) {
   return width;
 }
 
-/** `text` in at most `most` lines of a width; kept on the node, since the next frame asks for the same. */
+/** `text` in at most `most` lines of a width. The lines are cached on the node for the next frame. */
 export function wrap(context, node, text, width, most) {
   const key = `${Math.round(width / 4)} ${most}`;
   if (node.lines?.key !== key) node.lines = { key, lines: broken(context, text, width, most) };

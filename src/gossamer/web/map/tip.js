@@ -1,13 +1,13 @@
-// What the pointer is on: a name at once, exemplars as soon as they are there.
+// A tooltip for the node under the pointer: its name at once, exemplars when they have arrived.
 
-import * as api from "../api.js";
 import { el, find } from "../dom.js";
-import { documents, shortened } from "../words.js";
+import { documents, shortened } from "../format.js";
 
-const WAIT = 130;
+const WAIT = 130; // milliseconds before exemplars are requested
 
 export class Tip {
-  constructor() {
+  constructor(source) {
+    this.source = source;
     this.box = find("#tip");
     this.id = null;
     this.timer = 0;
@@ -18,8 +18,7 @@ export class Tip {
     if (this.id === node.id) return;
     this.id = node.id;
     clearTimeout(this.timer);
-    const root = node.parent === null;
-    const head = el("strong", {}, root ? "Everything" : shortened(node.label, 90));
+    const head = el("strong", {}, shortened(node.label, 90));
     this.box.replaceChildren(head, node.inside ? el("span", { class: "soft" }, documents(node.size)) : "");
     this.box.hidden = false;
     this.put(x, y);
@@ -28,12 +27,12 @@ export class Tip {
 
   async exemplars(id, x, y) {
     try {
-      const { concept } = await api.concept(id);
+      const { concept } = await this.source.concept(id);
       if (this.id !== id) return;
       this.box.append(el("ul", {}, concept.exemplars.map((each) => el("li", {}, shortened(each.text, 120)))));
       this.put(x, y);
     } catch {
-      // The name is there already.
+      // The name is shown already.
     }
   }
 
@@ -43,7 +42,7 @@ export class Tip {
     this.box.hidden = true;
   }
 
-  /** Beside the pointer, and always on the screen. */
+  /** Move it beside the pointer, inside the window. */
   put(x, y) {
     const box = this.box.getBoundingClientRect();
     const left = x + 18 + box.width > innerWidth ? Math.max(8, x - 14 - box.width) : x + 18;

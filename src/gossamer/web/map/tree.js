@@ -10,7 +10,7 @@ export class Tree {
     return this.nodes.size;
   }
 
-  /** Take in an answer of /v1/map. Where its top is not known yet and is not the root, it is left out. */
+  /** Add an answer of /v1/map. It is ignored if its top is neither the root nor loaded already. */
   merge(columns) {
     columns.ids.forEach((id, at) => {
       if (this.nodes.has(id)) return;
@@ -69,7 +69,7 @@ export class Tree {
   }
 }
 
-/** Children share the span of their parent by size. They come all at once, so that this is final. */
+/** Divide the span of a node among its children by size. All children arrive together, so this is final. */
 function place(node) {
   const total = node.children.reduce((sum, child) => sum + child.size, 0);
   let y = node.y0;

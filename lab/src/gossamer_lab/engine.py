@@ -1,0 +1,203 @@
+"""Everything the lab uses of Gossamer that is not public: the one file to change when the engine's insides do.
+
+Public names (`VectorIndex`, `CobwebTree`, `Whitener`, `Index`) are imported where they are used.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+from gossamer import CobwebTree, VectorIndex
+from gossamer.array_types import NONE, Doubles, Floats, Longs
+from gossamer.checks import as_vectors
+from gossamer.encoders.models import cache_folder
+from gossamer.errors import InputError
+from gossamer.graph.calibration import Effort
+from gossamer.graph.search_graph import SearchGraph, neighbours_wanted
+from gossamer.lexical.fulltext import bm25, informative_words, query_words
+from gossamer.rank.fusion import WEIGHT
+from gossamer.rank.guided import effort_for, prepare, search_with_effort
+from gossamer.rank.request import SearchRequest
+from gossamer.runtime.threads import cores
+from gossamer.tree.arrays import Meta
+from gossamer.tree.cuts import best_cut
+from gossamer.tree.structure import parents_first
+from gossamer.vector_index.presets import PRESETS
+from gossamer.vector_index.state import auto_acuity
+from gossamer.whitening.whitening import Whitening
+
+__all__ = [
+    "WEIGHT", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Whitening", "as_vectors", "auto_tree", "best_groups",
+    "cache_folder", "concept_of_size", "cores", "count_leaves", "default_settings", "default_whitening",
+    "structure", "tree_bytes", "word_index",
+]  # fmt: skip
+
+_LONGEST: Final = 1.3
+"""The largest slack of the benchmarks' ladder: the effort where calibration found none that reaches a recall."""
+
+
+class DefaultSettings(NamedTuple):
+    """What the default preset sets, apart from whitening."""
+
+    acuity: float | Literal["auto"]
+    context: float
+    refine: Literal["auto"] | None
+
+
+def default_settings() -> DefaultSettings:
+    """The tree's settings in the default preset."""
+    preset = PRESETS["default"]
+    return DefaultSettings(preset.acuity, preset.context, preset.refine)
+
+
+def default_whitening() -> Whitening:
+    """The whitening of the default preset, to be fitted."""
+    return PRESETS["default"].whitening()
+
+
+# -- trees -----------------------------------------------------------------------------------------
+
+
+def auto_tree(X: Floats) -> CobwebTree:
+    """An empty tree with the acuity that an index would choose for X."""
+    return CobwebTree(X.shape[1], auto_acuity(X))
+
+
+def best_groups(index: VectorIndex, n: int) -> list[Longs]:
+    """The documents of each concept of the best cut into about n groups."""
+    return [index.tree.documents_below(node) for node in best_cut(index.tree.arrays, n)]
+
+
+def structure(index: VectorIndex) -> tuple[Longs, Longs]:
+    """The parent of each node, children before parents and -1 for the root, and the node of each document."""
+    arrays = index.tree.arrays
+    nodes = parents_first(arrays, index.tree.root)[::-1]
+    place = np.full(int(nodes.max()) + 2, NONE, np.int64)  # the last entry is for NONE, the root's parent
+    place[nodes] = np.arange(len(nodes))
+    return place[arrays.parent[nodes]], place[arrays.leaf[: index.tree.n_documents]]
+
+
+def concept_of_size(index: VectorIndex, size: int) -> int:
+    """The concept whose number of documents is nearest to `size`, by ratio."""
+    arrays = index.tree.arrays
+    made = int(arrays.meta[Meta.SLOTS])
+    inner = np.flatnonzero((arrays.size[:made] > 0) & (arrays.n_children[:made] > 0))
+    return int(inner[np.abs(np.log(arrays.size[inner] / size)).argmin()])
+
+
+def count_leaves(index: VectorIndex, documents: Longs) -> int:
+    """The number of different leaves of these documents."""
+    return len(np.unique(index.tree.arrays.leaf[documents]))
+
+
+def tree_bytes(index: VectorIndex) -> dict[str, int]:
+    """Bytes of the tree's arrays: vectors of leaves, statistics of concepts, and the rest."""
+    arrays = index.tree.arrays
+    parts = {"vectors": arrays.vectors.nbytes, "concepts (means, variances)": arrays.mean.nbytes + arrays.m2.nbytes}
+    return {**parts, "rest of the tree": _bytes(arrays) - sum(parts.values())}
+
+
+# -- guided search -------------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """Document numbers for each query, best first, and the nodes scored for it."""
+
+    documents: Longs
+    visited: Longs
+
+
+class Kernel:
+    """Guided search below `VectorIndex.search`: whitened queries in, document numbers out, any effort."""
+
+    def __init__(self, tree: CobwebTree, *, links: bool = True, graph: SearchGraph | None = None) -> None:
+        """A tree whose documents are linked by `link`."""
+        self.tree = tree
+        self._links, self._graph = links, graph
+
+    @classmethod
+    def of(cls, index: VectorIndex) -> Kernel:
+        """What an index searches with until it changes."""
+        return cls(index.tree, graph=index.state.graph)
+
+    def load(self, X: Floats) -> Longs:
+        """Agglomerate all rows of X into the empty tree, keeping the neighbours that links are chosen from."""
+        return self.tree.agglomerate(X, keep=neighbours_wanted(len(X), linked=self._links))
+
+    def rebuild(self, *, keep: bool = False) -> None:
+        """Agglomerate the tree's documents anew; `keep` the neighbours that links are chosen from."""
+        self.tree.rebuild(keep=neighbours_wanted(len(self.tree), linked=self._links) if keep else 0)
+
+    def link(self) -> None:
+        """Quantise and link the documents of the tree, and calibrate."""
+        self._graph = prepare(self.tree.arrays, None, linked=self._links, neighbours=self.tree.take_neighbours())
+
+    @property
+    def ready(self) -> bool:
+        """False for a tree so small that every document is scored."""
+        return self._graph is not None
+
+    def check_ready(self) -> None:
+        """Raise if the tree is so small that every document is scored."""
+        if not self.ready:
+            raise InputError(f"{len(self.tree):,} documents are too few: gossamer scores them all. Give a few thousand")
+
+    def effort(self, k: int, recall: float) -> Effort:
+        """What calibration found to be needed for a recall; the longest walk where nothing reached it."""
+        assert self._graph is not None
+        return effort_for(self.tree.arrays, self._graph, SearchRequest(k, recall=recall)) or Effort(_LONGEST)
+
+    def search(self, Q: Floats, k: int, effort: Effort) -> Found:
+        """The k best documents found with this effort."""
+        assert self._graph is not None
+        found = search_with_effort(self.tree.arrays, self._graph, Q, k, effort)
+        return Found(found.documents, found.visited)
+
+    def bytes(self) -> dict[str, int]:
+        """Bytes of codes, links and entry points; nothing where there is no graph."""
+        if self._graph is None:
+            return {}
+        arrays = self._graph.arrays
+        parts = {
+            "codes of leaves": arrays.codes.leaf.nbytes,
+            "codes of concepts": arrays.codes.inner.nbytes,
+            "links": _bytes(arrays.links),
+        }
+        return {**parts, "entry points": _bytes(arrays) - sum(parts.values())}
+
+
+def _bytes(value: Any) -> int:
+    """Bytes of the arrays in a nested tuple of arrays."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    return sum(_bytes(each) for each in value) if isinstance(value, tuple) else 0
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+_FULL_TEXT: Final = (
+    "CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='porter unicode61 remove_diacritics 2')"
+)
+"""The index's own table of words; `test_hybrid_is_what_an_index_answers` keeps the two equal."""
+
+
+@contextmanager
+def word_index(texts: Sequence[str]) -> Iterator[Callable[[str], dict[int, float]]]:
+    """A function that gives the BM25, by row, of every text that shares a word with a query."""
+    db = sqlite3.connect(":memory:")
+    try:
+        db.execute(_FULL_TEXT)
+        db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", enumerate(texts))
+
+        def scores(query: str) -> dict[int, float]:
+            found = bm25(db, informative_words(db, query_words(query), len(texts)))
+            return {int(document): score for document, score in found.items()}
+
+        yield scores
+    finally:
+        db.close()

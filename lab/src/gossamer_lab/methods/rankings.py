@@ -1,0 +1,69 @@
+"""Rankings kept on disk by what made them, so that a run that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from gossamer import __version__
+from gossamer_lab.engine import WEIGHT, default_settings, default_whitening
+from gossamer_lab.methods.prepared import Prepared
+from gossamer_lab.methods.rankers import Found, Method
+
+
+class Rankings:
+    """A folder of rankings. With `fresh=True` nothing is read from it; everything is computed and kept again."""
+
+    def __init__(self, folder: Path, *, fresh: bool = False) -> None:
+        self._folder = folder / "rankings"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._fresh = fresh
+
+    def rank(self, task: Prepared, method: Method, k: int) -> Found:
+        """The ranking of a method, read from the folder or computed now."""
+        path = self._folder / f"{_key(task, method, k)}.npz"
+        found = None if self._fresh else _read(path)
+        if found is None:
+            found = method.rank(task, k)
+            _write(path, found)
+        return found
+
+
+def _key(task: Prepared, method: Method, k: int) -> str:
+    made_of = {
+        "version": __version__,
+        "texts": task.data.collection.fingerprint,
+        "vectors": task.data.fingerprint,
+        "method": method.name,
+        "order": task.order,
+        "k": k,
+    }
+    if method.space == "default":  # rankings of a default that was changed since must not be shown
+        made_of["default"] = repr((default_settings(), default_whitening().get_params(), WEIGHT))
+    return hashlib.blake2b(json.dumps(made_of, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _read(path: Path) -> Found | None:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return Found(file["rows"].astype(np.int64), float(file["build"]), float(file["search"]))
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        return None  # missing or damaged: it is computed again
+
+
+def _write(path: Path, found: Found) -> None:
+    """Write to a temporary file and rename it, so that Ctrl-C leaves no half of a file."""
+    handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, rows=found.rows.astype(np.int32), build=found.build, search=found.search)
+        Path(aside).replace(path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,73 @@
+"""The command line of the benchmarks: tables, JSON, a picture, and errors of one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gossamer_lab.cli.bench import bench
+
+runner = CliRunner()
+
+
+def test_search_on_given_vectors_with_json_and_picture(files: tuple[Path, Path], tmp_path: Path) -> None:
+    out, png = tmp_path / "out.json", tmp_path / "out.png"
+    arguments = ["--vectors", str(files[0]), "--queries", str(files[1]), "--json", str(out), "--plot", str(png)]
+    done = runner.invoke(bench, ["search", "--quick", "--repeats", "1", "--rows", "1200", *arguments])
+    assert done.exit_code == 0, done.output
+    assert "recall and time" in done.stdout
+    report = json.loads(out.read_text())
+    assert report["data"].startswith("corpus: 1,200 documents, 40 queries")
+    assert report["settings"] == {"threads": 1, "rounds": 1, "k": 10}
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("command", ["build", "scale", "memory", "filter"])
+def test_every_command_runs_on_given_vectors(command: str, files: tuple[Path, Path], tmp_path: Path) -> None:
+    arguments = ["--vectors", str(files[0]), "--queries", str(files[1]), "--json", str(tmp_path / "out.json")]
+    done = runner.invoke(bench, [command, "--quick", "--rows", "1200", *arguments])
+    assert done.exit_code == 0, done.output
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert report["task"] == command
+    assert report["sections"][0]["rows"]
+
+
+def test_without_vectors_the_error_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GOSSAMER_DATA", raising=False)
+    done = runner.invoke(bench, ["search"])
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: there is no folder of vectors: no data folder at ../shared")
+    assert done.stderr.count("\n") == 1
+
+
+def test_half_of_the_vectors_is_an_error(files: tuple[Path, Path]) -> None:
+    done = runner.invoke(bench, ["build", "--vectors", str(files[0])])
+    assert done.exit_code == 1
+    assert "--vectors and --queries go together" in done.stderr
+
+
+def test_vectors_with_holes_are_an_error(files: tuple[Path, Path], tmp_path: Path) -> None:
+    np.save(tmp_path / "holes.npy", np.full((5, 16), np.nan))
+    done = runner.invoke(bench, ["memory", "--vectors", str(tmp_path / "holes.npy"), "--queries", str(files[1])])
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize("command", ["search", "scale"])
+def test_too_few_vectors_to_measure_are_an_error(command: str, files: tuple[Path, Path]) -> None:
+    arguments = ["--vectors", str(files[0]), "--queries", str(files[1]), "--rows", "300"]
+    done = runner.invoke(bench, [command, "--quick", *arguments])
+    assert done.exit_code == 1
+    assert "300 documents are too few" in done.stderr
+
+
+def test_help_names_every_command() -> None:
+    done = runner.invoke(bench, ["--help"])
+    assert done.exit_code == 0
+    for command in ("build", "search", "scale", "memory", "filter"):
+        assert command in done.stdout

@@ -1,0 +1,12 @@
+"""Fixtures that several folders share."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+from kitchen import folder
+
+__all__ = ["folder"]
+
+settings.register_profile("gossamer", deadline=None, derandomize=True)
+settings.load_profile("gossamer")

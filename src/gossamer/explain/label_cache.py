@@ -1,0 +1,187 @@
+"""The labels of a tree's concepts: made when first asked for, cached, and kept while a concept changes little.
+
+A label holds as long as the exemplars of its concept are still below it and its size has changed by less than a
+quarter. After that it is made again, and the old terms stay if all of them are still distinctive. So adding a few
+documents changes few labels and costs little. Where the user has a labeller, it words each label that is made.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+from weakref import ReferenceType, ref
+
+from gossamer.array_types import NONE
+from gossamer.explain.exemplars import exemplars
+from gossamer.explain.labels import Scores, distinctive_terms, in_label, unlike, usual_form
+from gossamer.explain.passages import SHOWN, SNIPPET, Texts
+from gossamer.explain.sampling import DRIFT, Members, Sampler
+from gossamer.explain.terms import Counts
+from gossamer.plain_text import beginning
+from gossamer.results import LabelRequest
+from gossamer.runtime import deadline
+from gossamer.tree.arrays import TreeArrays
+from gossamer.tree.cobweb import CobwebTree
+
+_log = logging.getLogger("gossamer.explain")
+
+Labeller: TypeAlias = Callable[[LabelRequest], str]
+"""A user's function that words labels."""
+
+_BATCH: Final = 256
+"""Concepts whose texts are read with one query."""
+
+_ROUNDS: Final = 3
+"""Rounds of labelling. A new label may equal the cached one of a concept below, which is then labelled again."""
+
+_MOST_LABELS: Final = 1 << 18
+"""Labels cached beside those asked for: a quarter of a gigabyte, and less than the nodes themselves take."""
+
+_LONGEST: Final = 120
+"""Characters of a user's label, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The label of an internal node, and what has to hold for it to stay."""
+
+    text: str
+    terms: tuple[str, ...]
+    """As they are written, most distinctive first."""
+    keys: tuple[str, ...]
+    """Of the terms in the label; none where the label quotes an exemplar."""
+    exemplars: tuple[int, ...]
+    """Documents as the tree numbers them."""
+    size: int
+    """Of the concept when the label was made."""
+    seen: int
+    """The stamp of the concept's last change that was taken into account."""
+
+
+class LabelCache:
+    """The labels of one tree's internal nodes. Callers hold a lock: it is not safe for threads."""
+
+    def __init__(self, labeller: Labeller | None = None) -> None:
+        self._labeller = labeller
+        self._tree: ReferenceType[CobwebTree] | None = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all labels."""
+        self._labels: dict[int, Label] = {}
+        self._sampler = Sampler()
+
+    def find(self, tree: CobwebTree, texts: Texts, nodes: Iterable[int]) -> dict[int, Label]:
+        """The labels of internal nodes. Parents must come before their children, and none may be left out."""
+        if self._tree is None or self._tree() is not tree:
+            self.clear()
+            self._tree = ref(tree)
+        wanted = list(dict.fromkeys(nodes))
+        if len(self._labels) > _MOST_LABELS:
+            self._labels = {node: self._labels[node] for node in wanted if node in self._labels}
+        for _ in range(_ROUNDS):
+            outdated = [node for node in wanted if not self._holds(tree.arrays, node)]
+            for start in range(0, len(outdated), _BATCH):
+                for node, members in self._sampler.members(tree, texts, outdated[start : start + _BATCH]):
+                    deadline.check()  # the labels made so far are kept
+                    self._labels[node] = self._make(tree, texts, node, members)
+            if not outdated:
+                break
+        return {node: self._labels[node] for node in wanted}
+
+    def _holds(self, t: TreeArrays, node: int) -> bool:
+        """Whether the cached label of a node can stay: its concept changed little, and its parent's label differs."""
+        label = self._labels.get(node)
+        if label is None:
+            return False
+        changed = int(t.changed[t.row[node]])
+        if changed != label.seen:
+            size = int(t.size[node])
+            if not size / DRIFT <= label.size <= size * DRIFT:
+                return False
+            if not all(_is_below(t, document, node) for document in label.exemplars):
+                return False
+            self._labels[node] = replace(label, seen=changed)
+        # Keys are compared, not texts: a user's labeller may give equal texts, and would give them again.
+        above = self._labels.get(int(t.parent[node]))
+        return above is None or not label.keys or set(above.keys) != set(label.keys)
+
+    def _make(self, tree: CobwebTree, texts: Texts, node: int, members: Members) -> Label:
+        t = tree.arrays
+        found = distinctive_terms(Counts.over(members.terms), members.siblings, self._sampler.corpus(tree, texts))
+        taken, above = set(), int(t.parent[node])
+        while above in self._labels:
+            taken.add(frozenset(self._labels[above].keys))
+            above = int(t.parent[above])
+        found = unlike(self._old_first(node, found), taken - {frozenset()})
+        keys = tuple(in_label(found))
+        written = {key: usual_form(key, members.terms) for key, _ in found}
+        label = Label(
+            text=", ".join(written[key] for key in keys),
+            terms=tuple(written.values()),
+            keys=keys,
+            exemplars=exemplars(t, node, members.measured),
+            size=int(t.size[node]),
+            seen=int(t.changed[t.row[node]]),
+        )
+        return label if label.text and self._labeller is None else self._worded(t, texts, node, label)
+
+    def _old_first(self, node: int, found: Scores) -> Scores:
+        """The terms, those of the old label first if all of them are still distinctive."""
+        old = self._labels.get(node)
+        if old is None or not old.keys or not {key for key, _ in found}.issuperset(old.keys):
+            return found
+        best = found[0][1]
+        return [(key, best) for key in old.keys] + [pair for pair in found if pair[0] not in old.keys]
+
+    def _worded(self, t: TreeArrays, texts: Texts, node: int, label: Label) -> Label:
+        """The label with a text that is not empty, or with the user's."""
+        shown = texts(label.exemplars)
+        text = label.text or f"“{beginning(shown[0].text, SNIPPET)}” and {label.size - 1} like it"
+        if self._labeller is not None:
+            above = self._labels.get(int(t.parent[node]))
+            request = LabelRequest(
+                id=node,
+                size=label.size,
+                terms=label.terms,
+                exemplars=tuple(beginning(passage.text, SHOWN) for passage in shown),
+                parent=None if above is None else above.text,
+                suggestion=text,
+            )
+            text = _ask(self._labeller, request)
+        return replace(label, text=text)
+
+
+def _is_below(t: TreeArrays, document: int, node: int) -> bool:
+    at = int(t.leaf[document])
+    while at not in (node, NONE):
+        at = int(t.parent[at])
+    return at == node
+
+
+_inside = threading.local()
+"""`labeller`: the user's labeller that this thread is calling."""
+
+
+def _ask(labeller: Labeller, request: LabelRequest) -> str:
+    """The user's label, or the suggestion where the labeller fails or answers with nothing."""
+    _inside.labeller = labeller
+    try:
+        answer = labeller(request)
+    except Exception as error:
+        _log.warning("the labeller failed for concept %d, its terms are its label: %r", request.id, error)
+        return request.suggestion
+    finally:
+        _inside.labeller = None
+    if not isinstance(answer, str) or not answer.strip():
+        _log.warning("the labeller gave %r for concept %d, its terms are its label", answer, request.id)
+        return request.suggestion
+    return beginning(answer, _LONGEST)
+
+
+def is_labelling(labeller: Labeller | None) -> bool:
+    """Whether this thread is inside a call of `labeller`, and so holds locks that a call of the index waits for."""
+    return labeller is not None and getattr(_inside, "labeller", None) is labeller

@@ -1,0 +1,329 @@
+"""Tree → `SearchGraph`: everything that a guided search reads besides the tree, as one immutable, versioned value.
+
+`build` makes a graph from a tree. `with_added`, `with_removed` and `after_rebuild` return the graph for a tree that
+changed, and `None` where there are too few leaves to need one. A search holds the graph it started with. Which graph is
+due for what is decided by the numbers in it and in the tree: `needs_building`, `is_current`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gossamer.array_types import Ints, Longs
+from gossamer.checks import LARGEST
+from gossamer.errors import CorruptError
+from gossamer.files.bundle import CURE, Bundle
+from gossamer.graph import codes as coding
+from gossamer.graph import links as linkage
+from gossamer.graph.calibration import Calibration, CalibrationCache, ladder, rising
+from gossamer.graph.codes import Codes, encode_added, encode_changed, encode_tree, grid_of, rows_outside
+from gossamer.graph.entry_points import choose_entry_points
+from gossamer.graph.linking import ALL_PAIRS, CONSIDERED, link_leaves
+from gossamer.graph.links import MAX_LINKS, PENDING, Links, drop_leaves, new_link_workspace, no_links
+from gossamer.graph.walk import GraphArrays
+from gossamer.graph.workspace import WorkspacePool
+from gossamer.neighbours.quantise import Grid
+from gossamer.tree.arrays import Meta, TreeArrays
+from gossamer.tree.rebuild import Neighbours
+
+SMALL: Final = 1024
+"""Up to so many leaves there is no graph: to score all of them is as fast."""
+
+_STALE: Final = 0.75
+"""A graph is built anew where so many documents came or went since, as a share of the leaves it was built for."""
+
+_THINNED: Final = 0.25
+"""All links are made anew where so many documents were removed, by the same measure: removal tears holes that repair
+does not fully close."""
+
+_OUTSIDE: Final = 0.01
+"""A graph is built anew, on another grid, where more than this share of the leaves is outside the grid of the codes.
+One outlier alone would make codes too coarse for all others."""
+
+_ENTRY_CHANGES: Final = 4
+"""Entry points are chosen anew after as many changes as a fourth of the leaves."""
+
+_SEVERAL: Final = 500
+"""Up to so many removed documents, the nodes above each are encoded; above more, all nodes are looked through."""
+
+_TOO_MANY_WAITING: Final = 20_000
+"""New documents from which on a graph is built when they are added: a search would wait long for it."""
+
+_FINEST: Final = 1e-40
+"""Lower bound of a saved step or unit of length."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchGraph:
+    """Codes, links, entry points and calibration for one version of a tree.
+
+    Numbers, entry points and calibration never change. The arrays of codes and links are shared: `with_added` and its
+    like write the rows that a change touches into them, since a copy of the arrays for each added document would take
+    longer than adding it (at 76,000 leaves some 40 MB). So they must run while no search does, and the graph they were
+    given is not to be used afterwards; `VectorIndex` holds its write lock meanwhile, and no search sees half of a
+    change. `build` shares nothing and needs no lock, if the tree arrays it is given do not change.
+    """
+
+    arrays: GraphArrays
+    version: int
+    """Meta.CHANGES of the tree that it describes."""
+    built_leaves: int
+    """Leaves of the tree that it was built for."""
+    entry_version: int
+    """Meta.CHANGES when the entry points were chosen."""
+    changed: int = 0
+    """Documents that came or went since it was built."""
+    removed: int = 0
+    """Documents that went since all links were made."""
+    outside: int = 0
+    """Leaves that came since it was built and are outside the grid of the codes."""
+    complete: bool = True
+    """Whether every leaf has a code and links. Otherwise too many came or went, and it only serves to build the next.
+    """
+    calibration: Calibration | None = None
+    """For scores without context; None until it is measured."""
+    contexts: CalibrationCache = field(default_factory=CalibrationCache, compare=False)
+    """Calibrations for other contexts, measured when a search wants one."""
+    workspaces: WorkspacePool = field(default_factory=WorkspacePool, compare=False)
+    """Memory for the kernels of its searches."""
+
+    @property
+    def linked(self) -> bool:
+        """Whether leaves have links; without, searches descend the tree."""
+        return len(self.arrays.links.degree) > 0
+
+
+# -- what is due ---------------------------------------------------------------------------------------
+
+
+def needs_building(graph: SearchGraph | None, t: TreeArrays) -> bool:
+    """Whether there are enough leaves for a graph, and this is none that a search could use."""
+    leaves = int(t.meta[Meta.LEAVES])
+    if graph is None or leaves <= SMALL:
+        return leaves > SMALL
+    return not graph.complete or graph.version != t.meta[Meta.CHANGES] or graph.outside > _OUTSIDE * leaves
+
+
+def is_current(graph: SearchGraph | None, t: TreeArrays) -> bool:
+    """Whether a search finds everything ready: a graph that is calibrated, or too few leaves to need one."""
+    leaves = int(t.meta[Meta.LEAVES])
+    if graph is None:
+        return leaves <= SMALL
+    return not needs_building(graph, t) and graph.calibration is not None and graph.calibration.holds(leaves)
+
+
+def too_many_waiting(graph: SearchGraph | None, t: TreeArrays) -> bool:
+    """Whether so many documents are not in the graph that it should be built before a search asks for it."""
+    waiting = int(t.meta[Meta.DOCUMENTS]) if graph is None else graph.changed
+    return waiting >= _TOO_MANY_WAITING and needs_building(graph, t)
+
+
+def neighbours_wanted(leaves: int, *, linked: bool) -> int:
+    """How many neighbours of each leaf `build` could use, if all leaves of a tree are compared anyway."""
+    return CONSIDERED if linked and SMALL < leaves <= ALL_PAIRS else 0
+
+
+# -- making --------------------------------------------------------------------------------------------
+
+
+def build(
+    t: TreeArrays, *, linked: bool = True, previous: SearchGraph | None = None,
+    neighbours: Neighbours | None = None, all_pairs: int = ALL_PAIRS,
+) -> SearchGraph:  # fmt: skip
+    """The graph of a tree; not calibrated, unless `previous` was incomplete and its calibration can be kept.
+
+    Of more than `all_pairs` leaves, those that are linked in `previous` keep their links, unless too many were removed.
+    Up to so many are all linked anew, which is soon done: what was linked as it came did not know what came later.
+    `neighbours` of all leaves, if known, are not sought again.
+    """
+    leaves = int(t.meta[Meta.LEAVES])
+    thinned = previous is not None and previous.removed >= _THINNED * previous.built_leaves
+    kept = None if leaves <= all_pairs or thinned else previous
+    codes, outside = encode_tree(t, grid_of(t))
+    links = no_links(codes)
+    if linked:
+        links = linkage.copied(links if kept is None else kept.arrays.links, len(t.vectors))
+        if kept is not None and kept.outside > 0:
+            links.degree[rows_outside(t, kept.arrays.codes)] = 0  # they were chosen by codes that said little
+    arrays = GraphArrays(codes, links, choose_entry_points(t, codes))
+    version = int(t.meta[Meta.CHANGES])
+    graph = SearchGraph(arrays, version, leaves, version, outside=outside, removed=0 if kept is None else kept.removed)
+    if previous is not None and not previous.complete:  # otherwise it was calibrated on another grid
+        graph = replace(graph, calibration=previous.calibration, contexts=previous.contexts)
+    if linked:
+        alive = np.flatnonzero(np.isfinite(codes.leaf_norm[: t.meta[Meta.LEAF_ROWS]])).astype(np.int32)
+        # Not in order of arrival, in which what belongs together often comes together. Entry points go first, because
+        # that is where walks start.
+        rows = np.random.default_rng(0).permutation(alive[links.degree[alive] == 0])
+        rows = rows[np.argsort(~np.isin(rows, arrays.entry_points.leaves), kind="stable")]
+        link_leaves(t, arrays, rows, graph.workspaces, neighbours, all_pairs)
+    return graph
+
+
+def with_added(graph: SearchGraph | None, t: TreeArrays, documents: Longs) -> SearchGraph | None:
+    """The graph with documents that were just inserted. Of too many at once it only notes that they came."""
+    if graph is None or int(t.meta[Meta.LEAVES]) <= SMALL:
+        return None
+    graph = replace(graph, changed=graph.changed + len(documents), version=int(t.meta[Meta.CHANGES]))
+    if not graph.complete or graph.changed >= _STALE * graph.built_leaves:
+        return replace(graph, complete=False)
+    arrays = _with_room(graph, t)
+    outside = graph.outside + encode_added(t, arrays.codes, t.leaf[documents])
+    if graph.linked:
+        rows = np.unique(t.row[t.leaf[documents]])
+        link_leaves(t, arrays, rows[arrays.links.degree[rows] == 0], graph.workspaces)
+    return _with_entry_points(replace(graph, arrays=arrays, outside=outside), t)
+
+
+def with_removed(graph: SearchGraph | None, t: TreeArrays, rows: Ints, beside: Ints) -> SearchGraph | None:
+    """The graph without documents that were just removed.
+
+    `rows` are those of their leaves, of which some may still hold other documents. `beside` has another leaf beside
+    each (`tree.structure.sibling_leaves`).
+    """
+    if graph is None or int(t.meta[Meta.LEAVES]) <= SMALL:
+        return None
+    graph = replace(
+        graph,
+        removed=graph.removed + len(rows),
+        changed=graph.changed + len(rows),
+        version=int(t.meta[Meta.CHANGES]),
+    )
+    codes, links, entry_points = graph.arrays
+    gone = np.unique(rows[~np.isfinite(t.norm[rows])]).astype(np.int32)
+    gone = gone[gone < len(codes.leaf_norm)]  # in an incomplete graph, others of them have no code
+    codes.leaf_norm[gone] = np.inf
+    if graph.linked:
+        drop_leaves(links, codes, gone, new_link_workspace())
+    if not graph.complete or graph.removed >= _THINNED * graph.built_leaves:
+        return replace(graph, complete=False, calibration=None, contexts=CalibrationCache())
+    if len(beside) <= _SEVERAL and (t.size[beside] > 0).all():
+        outside = encode_added(t, codes, beside)  # what is above the removed leaves is above those beside them
+    else:
+        outside = encode_changed(t, codes)
+    arrays = GraphArrays(codes, links, entry_points.without(gone))
+    return _with_entry_points(replace(graph, arrays=arrays, outside=graph.outside + outside), t)
+
+
+def after_rebuild(graph: SearchGraph | None, t: TreeArrays) -> SearchGraph | None:
+    """The graph of a tree that was rebuilt over the same leaves, which keep their rows, so that links hold."""
+    if graph is None:
+        return None
+    graph = replace(graph, version=int(t.meta[Meta.CHANGES]), contexts=CalibrationCache())
+    if not graph.complete:
+        return graph
+    arrays = _with_room(graph, t)
+    outside = graph.outside + encode_changed(t, arrays.codes)
+    return replace(graph, arrays=arrays._replace(entry_points=choose_entry_points(t, arrays.codes)), outside=outside)
+
+
+def _with_room(graph: SearchGraph, t: TreeArrays) -> GraphArrays:
+    """Its arrays with as many rows as the tree has room for, so that copying is rare."""
+    codes, links, entry_points = graph.arrays
+    links = linkage.with_rows(links, len(t.vectors)) if graph.linked else links
+    return GraphArrays(coding.with_room(codes, t), links, entry_points)
+
+
+def _with_entry_points(graph: SearchGraph, t: TreeArrays) -> SearchGraph:
+    """`graph` with entry points chosen anew, if these are too old or all of them were removed."""
+    changes = int(t.meta[Meta.CHANGES])
+    recent = changes - graph.entry_version < t.meta[Meta.LEAVES] // _ENTRY_CHANGES
+    if recent and graph.arrays.entry_points.any_left:
+        return graph
+    arrays = graph.arrays._replace(entry_points=choose_entry_points(t, graph.arrays.codes))
+    return replace(graph, arrays=arrays, entry_version=changes)
+
+
+# -- disk ----------------------------------------------------------------------------------------------
+
+
+def to_bundle(graph: SearchGraph | None, t: TreeArrays, *, linked: bool) -> Bundle:
+    """What cannot be derived from the tree: the grid, the links, and the calibration.
+
+    Names are those of the first version of the format: stirred are the documents changed since the grid was chosen for
+    `sized_for` leaves, and unlinked is a graph that is not complete.
+    """
+    calibration = None if graph is None else graph.calibration
+    params = {
+        "links": linked,
+        "sized_for": 0 if graph is None else graph.built_leaves,
+        "stirred": 0 if graph is None else graph.changed,
+        "removed": 0 if graph is None else graph.removed,
+        "unlinked": graph is not None and not graph.complete,
+        "calibrated_for": 0 if calibration is None else calibration.leaves,
+    }
+    if graph is None:
+        return Bundle(params, {})
+    codes, links, _ = graph.arrays
+    arrays: dict[str, npt.NDArray[np.generic]] = {
+        "centre": codes.centre,
+        "step": np.array([codes.step]),
+        "recalls": np.array([] if calibration is None else calibration.recalls, np.float64),
+        "ladder": np.array([] if calibration is None else calibration.ladder, np.float64),
+    }
+    if graph.linked:  # copies: they are written after the lock is given back, and the arrays may change meanwhile
+        rows = int(t.meta[Meta.LEAF_ROWS])
+        arrays |= {name: getattr(links, name)[:rows].copy() for name in ("to", "length", "degree")}
+        arrays["unit"] = np.array([links.unit])
+    return Bundle(params, arrays)
+
+
+def from_bundle(bundle: Bundle, t: TreeArrays) -> SearchGraph | None:
+    """The graph that `to_bundle` described, for the tree that it was saved with."""
+    linked = bundle.flag("links")
+    built_leaves, changed, removed = (bundle.whole(name) for name in ("sized_for", "stirred", "removed"))
+    complete = not bundle.flag("unlinked", default=False)  # earlier files lack it: those were all complete
+    calibration = _saved_calibration(bundle, linked=linked)
+    if "centre" not in bundle.arrays or int(t.meta[Meta.LEAVES]) <= SMALL:
+        return None
+    centre = bundle.numbers("centre", np.float32, t.vectors.shape[1], least=-LARGEST, most=LARGEST)
+    step = bundle.numbers("step", np.float64, 1, least=_FINEST, most=LARGEST)
+    codes, outside = encode_tree(t, Grid(centre, float(step[0])))
+    links = no_links(codes)
+    if linked:
+        links = linkage.with_rows(
+            _saved_links(bundle, codes, int(t.meta[Meta.LEAF_ROWS]) if complete else None), len(t.vectors)
+        )
+        np.maximum(links.degree, 0, out=links.degree)  # none is pending any more
+    version = int(t.meta[Meta.CHANGES])
+    return SearchGraph(
+        GraphArrays(codes, links, choose_entry_points(t, codes)),
+        version=version,
+        built_leaves=built_leaves,
+        entry_version=version,
+        changed=changed,
+        removed=removed,
+        outside=outside,
+        complete=complete,
+        calibration=calibration,
+    )
+
+
+def _saved_calibration(bundle: Bundle, *, linked: bool) -> Calibration | None:
+    """The calibration that was saved; None if there is none, or one that was measured on another ladder."""
+    leaves = bundle.whole("calibrated_for")
+    recalls, steps = np.zeros(0), np.zeros(0)
+    if "recalls" in bundle.arrays:
+        recalls = bundle.numbers("recalls", np.float64, None, least=0.0, most=1.0)
+    if "ladder" in bundle.arrays:
+        steps = bundle.array("ladder", np.float64, None)
+    same = len(recalls) == len(steps) and tuple(steps.tolist()) == ladder(linked=linked)[: len(steps)]
+    return Calibration(linked, rising(recalls.tolist()), leaves) if same and leaves else None
+
+
+def _saved_links(bundle: Bundle, codes: Codes, rows: int | None) -> Links:
+    """The links that were saved, of so many leaf rows (None: some may be missing). Early files lack their lengths."""
+    degree = bundle.numbers("degree", np.int32, rows, least=PENDING, most=MAX_LINKS)
+    to = bundle.array("to", np.int32, len(degree), MAX_LINKS)
+    in_use = to[np.arange(MAX_LINKS) < degree[:, None]]
+    if len(degree) > len(codes.leaf) or not ((in_use >= 0) & (in_use < len(degree))).all():
+        raise CorruptError(f"a saved link leads to no leaf: {CURE}")
+    if "length" not in bundle.arrays:
+        return linkage.measured(to, degree, codes)
+    length = bundle.array("length", np.uint8, len(degree), MAX_LINKS)
+    unit = bundle.numbers("unit", np.float64, 1, least=_FINEST, most=1e30)
+    return Links(to, length, degree, float(unit[0]))

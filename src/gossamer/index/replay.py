@@ -1,0 +1,237 @@
+"""The tree of a store, computed from its snapshots and log, and kept in step with the log.
+
+In: a `Store` (documents, an ordered log of operations, snapshots). Out: a `VectorIndex` over the vectors of all
+passages, at the newest operation. A live operation and a replayed one go through the same `stage`, with the same rows
+in the same batches, so both give the same tree. Staging does everything that can fail; applying what was staged cannot
+fail, so it is done after the commit.
+
+Opening tries, in this order: a snapshot and the log after it; the whole log since the last refit; a new tree over all
+passages (`regrown`); and where even that fails, exact search without a tree (`degraded`).
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gossamer.errors import CorruptError, DiskError, GossamerError, LockedError, NotAnIndexError, StateError
+from gossamer.store import Step, Store, log, rows
+from gossamer.vector_index import Staged, VectorIndex
+
+_log = logging.getLogger("gossamer.index")
+
+_ATTEMPTS = 5
+"""How often a reader starts again when a writer removes the snapshot it was about to read."""
+
+
+@dataclass(frozen=True)
+class StagedStep:
+    """A step of the log that is ready to be applied: call `apply`, which cannot fail, and then `link`."""
+
+    vectors: VectorIndex | None
+    change: Staged | None
+
+    def apply(self) -> VectorIndex | None:
+        """Apply the step. Returns the tree after it: the same one, changed, or a new one."""
+        if self.change is not None:
+            self.change.apply()
+        return self.vectors
+
+    def link(self) -> None:
+        """Update the links that guide searches. Where that fails, the next search builds them."""
+        if self.change is not None:
+            self.change.follow()
+
+
+def stage(step: Step, vectors: VectorIndex | None) -> StagedStep:
+    """Do everything of `step` that can fail. `vectors` must not be changed until the step is applied."""
+    if step.kind == "refit":
+        vectors = None
+    if vectors is None:
+        if len(step.removed):
+            raise CorruptError(f"operation {step.seq} removes passages where there are none")
+        if not len(step.added):
+            return StagedStep(None, None)
+        vectors = VectorIndex(step.vectors.shape[1])
+    elif not len(step.added) and not len(step.removed):
+        return StagedStep(vectors, None)
+    return StagedStep(vectors, vectors.stage(step.vectors, step.added.tolist(), step.removed.tolist()))
+
+
+def apply(step: Step, vectors: VectorIndex | None) -> VectorIndex | None:
+    """The tree after `step`: the same one, changed, or a new one."""
+    staged = stage(step, vectors)
+    vectors = staged.apply()
+    staged.link()
+    return vectors
+
+
+class LoggedTree:
+    """The tree of a store, and the operation it stands at.
+
+    vectors     the tree with its vectors; None while the index is empty
+    seq         the newest operation that the tree contains; -1 where the tree has to be loaded again
+    regrown     the tree was built from all passages and is not the one that the log gives; a writer then logs a refit
+    degraded    why there are no concepts and searches are exact; None in the normal case
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._pending = 0  # work in the log since the last snapshot
+        self._settled = True  # whether the last snapshot contains links for all leaves
+        self._damaged: list[int] = []  # operations whose snapshot could not be read
+        self._failure: Exception | None = None  # why the last attempt to compute the tree failed
+        self.vectors: VectorIndex | None = None
+        self.seq = 0
+        self.regrown = False
+        self.degraded: str | None = None
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Read the newest usable snapshot and replay the log after it, or build the tree again."""
+        store = self._store
+        self.degraded, self.regrown = None, False
+        for _ in range(_ATTEMPTS):
+            with store.reading() as db:
+                store.read_settings(db)
+                last = log.last_seq(db)
+                seen = store.snapshots()
+                ahead = next((seq for seq in seen if seq > last and store.has_snapshot(seq)), None)
+                if ahead is None:
+                    if self._load_snapshot(db, seen, last):
+                        return
+                    if store.writable or store.snapshots() == seen:
+                        self.vectors = self._rebuild(db, last)
+                        return
+            if ahead is not None and store.writable:
+                break
+        if ahead is None:
+            raise LockedError(f"{store.where} changed {_ATTEMPTS} times while it was read: try again")
+        raise store.lost_operations(last, ahead)
+
+    def catch_up(self) -> None:
+        """Bring the tree of a reader to the newest operation."""
+        with self._store.reading() as db:
+            settings = self._store.read_settings(db)
+            if 0 <= self.seq >= settings.forgotten and self.degraded is None:
+                self.vectors = self._replay(db, self.vectors)
+                return
+        self.load()
+
+    def is_behind(self, db: sqlite3.Connection) -> bool:
+        """Whether another process has written since the tree was brought up to date."""
+        store = self._store
+        if store.writable:
+            return False
+        if not store.database.is_current():
+            raise StateError(f"{store.where} was replaced, by a repair or a restored copy: open it again")
+        return log.last_seq(db) != self.seq
+
+    def invalidate(self) -> None:
+        """Drop a tree that may contain half of an operation; the next call loads it again."""
+        self.seq, self.vectors = -1, None
+
+    def _load_snapshot(self, db: sqlite3.Connection, snapshots: list[int], last: int) -> bool:
+        """Load the newest snapshot that can be read, with the log after it; False where there is none."""
+        for seq in snapshots:
+            if not self._store.settings.forgotten <= seq <= last:
+                continue
+            try:
+                vectors = VectorIndex.from_bundle(self._store.read_snapshot(seq))
+            except (GossamerError, MemoryError) as error:
+                _log.warning("snapshot %d of %s cannot be used, trying an older one: %s", seq, self._store.where, error)
+                if isinstance(error, CorruptError | NotAnIndexError):
+                    self._damaged.append(seq)
+                continue
+            self.seq, self._settled, self._pending = seq, vectors.settled, 0
+            with self._contained("replaying the log after a snapshot"):
+                self.vectors = self._replay(db, vectors)
+                return True
+        return False
+
+    def _rebuild(self, db: sqlite3.Connection, last: int) -> VectorIndex | None:
+        """The tree without a snapshot: from the log since the last refit, else from all passages, else degraded."""
+        start = max(0, log.last_refit(db) - 1)
+        if start >= self._store.settings.forgotten:
+            if last:
+                _log.info("growing the tree of %s by the log from operation %d on", self._store.where, start + 1)
+            self.seq, self._pending = start, 0
+            with self._contained("replaying the log"):
+                return self._replay(db, None)
+        _log.warning("no snapshot of %s can be used: growing its tree again from all documents", self._store.where)
+        self.seq, self.regrown = last, True
+        step = log.read_step(db, last, "refit")
+        with self._contained("growing the tree from all documents"):
+            return apply(step, None)
+        self.regrown = False
+        self.degraded = f"its tree could not be made ({self._failure})"
+        _log.error(
+            "%s is degraded: %s. Searches look at everything; run gossamer repair", self._store.where, self.degraded
+        )
+        return VectorIndex.flat(step.vectors, step.added.tolist()) if len(step.added) else None
+
+    @contextmanager
+    def _contained(self, doing: str) -> Iterator[None]:
+        """Log a failure to compute the tree and go on. Failures to read the database, and Ctrl-C, are raised."""
+        try:
+            yield
+        except (DiskError, sqlite3.Error):
+            raise
+        except Exception as error:
+            self._failure = error
+            _log.warning("%s failed for %s, trying another way: %r", doing, self._store.where, error)
+
+    def _replay(self, db: sqlite3.Connection, vectors: VectorIndex | None) -> VectorIndex | None:
+        for step in log.steps_after(db, self.seq):
+            vectors = apply(step, vectors)
+            self.committed(step)
+        return vectors
+
+    def committed(self, step: Step) -> None:
+        """Note an operation that was committed, and that is applied to the tree now or right after this call."""
+        self.seq = step.seq
+        self._pending += step.work
+
+    # -- snapshots ---------------------------------------------------------------------------------
+
+    def snapshot_due(self, *, closing: bool = False) -> bool:
+        """Whether a snapshot pays: the log is long or, when closing, links are not saved (see `Policy`)."""
+        size, policy = 0 if self.vectors is None else len(self.vectors), self._store.policy
+        if closing:
+            return (self._pending if self._settled else self._pending + size) > policy.closing_share * size
+        return self._pending > max(policy.snapshot_after, policy.snapshot_share * size)
+
+    def snapshot(self) -> None:
+        """Save the tree and drop the history it replaces. Where that fails, the log is kept and nothing is lost."""
+        try:
+            if self._store.layout is None:
+                self._store.drop_history(self.seq)  # nothing in memory is ever replayed
+            elif self.vectors is not None:
+                settled = self.vectors.settled  # before: a search may build links meanwhile
+                self._store.write_snapshot(self.seq, self.vectors.to_bundle(), self._damaged)
+                self._settled = settled
+                self._damaged.clear()
+                self._store.drop_history(self._store.remove_old_snapshots(self.seq))
+        except (DiskError, MemoryError) as error:
+            _log.warning("no snapshot of %s was written, the log is kept instead: %s", self._store.where, error)
+        self._pending = 0
+
+    # -- checking ----------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise `CorruptError` unless the tree is consistent and contains exactly the passages of the database."""
+        if self.vectors is not None:
+            self.vectors.check()
+        self._store.check_content()
+        with self._store.reading() as db:
+            numbers, _ = rows.vectors_where(db, "gone IS NULL", ())
+        held = [] if self.vectors is None else [number for number in numbers.tolist() if number in self.vectors]
+        size = 0 if self.vectors is None else len(self.vectors)
+        if not size == len(held) == len(numbers):
+            raise CorruptError(
+                f"the tree has {size} passages, the database {len(numbers)} or other ones: open it again"
+            )

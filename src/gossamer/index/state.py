@@ -1,0 +1,258 @@
+"""The state of one open index: store, tree and encoder, and the locks that keep them consistent.
+
+A read goes through `reading`, which yields a connection that sees exactly the documents in the tree. A change goes
+through `writer` and `write`, in this order: write it into an open transaction; stage it for the tree, after which
+nothing can fail; commit; apply it to the tree. So a change that returned is durable, and one that failed left nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+import numpy.typing as npt
+
+from gossamer.array_types import Floats
+from gossamer.encoders import Encoder
+from gossamer.errors import ClosedError, DegradedError, ReadOnlyError, StateError, UnknownIdError, enough_memory
+from gossamer.explain.concepts import Concepts
+from gossamer.explain.label_cache import Labeller, is_labelling
+from gossamer.explain.novelty import Baseline
+from gossamer.index.encoding import reload_encoder
+from gossamer.index.query import Query, View, check_query, query_vector
+from gossamer.index.replay import LoggedTree, StagedStep, stage
+from gossamer.runtime import deadline
+from gossamer.runtime.interrupts import uninterrupted
+from gossamer.runtime.locks import ReadWriteLock, Turn
+from gossamer.runtime.process import OpenedIn
+from gossamer.store import Change, Settings, Step, Store, rows
+from gossamer.vector_index import VectorIndex
+
+_log = logging.getLogger("gossamer.index")
+
+
+class IndexState:
+    """Store, tree and encoder of an open index. Many threads may read it at once; one at a time changes it."""
+
+    def __init__(self, store: Store, encoder: Encoder, labeller: Labeller | None) -> None:
+        self.store = store
+        self.tree = LoggedTree(store)
+        self.encoder = encoder
+        self.concepts = Concepts(labeller)
+        self.baseline: tuple[VectorIndex, Baseline] | None = None
+        self._labeller = labeller
+        self.process = OpenedIn()
+        self.closed = False
+        self._lock = ReadWriteLock()
+        self._one_writer = Turn()
+        self._broken: BaseException | None = None
+        self.tree.load()
+        if self.tree.regrown and store.writable:
+            self.write(Change("refit"))  # so that replaying the log gives the tree that is in memory
+            self.tree.regrown = False
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the index: encoder, dimension, how texts are split."""
+        return self.store.settings
+
+    @property
+    def vectors(self) -> VectorIndex | None:
+        """The tree over all passages; None while there are none."""
+        return self.tree.vectors
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection that sees the documents in the tree, after replaying what another process has written."""
+        self.check_process()
+        while True:
+            with self._lock.reading():
+                self.check_usable()
+                with enough_memory("for this"), self.store.reading() as db:
+                    if not self.tree.is_behind(db):
+                        yield db
+                        return
+            self.refresh()
+
+    @contextmanager
+    def view(self, concept: int | None = None) -> Iterator[View | None]:
+        """One state of the index, which does not change meanwhile: see `view_of`."""
+        with self.reading() as db:
+            yield self.view_of(db, concept)
+
+    def view_of(self, db: sqlite3.Connection, concept: int | None = None) -> View | None:
+        """The state that `db` reads; None while it is empty. `UnknownIdError` if it is empty and a concept is named."""
+        if self.vectors is None or not len(self.vectors):
+            if concept is not None:
+                raise UnknownIdError(f"there is no concept {concept!r}: the index is empty")
+            return None
+        return View(db, self.vectors, self.concepts)
+
+    @contextmanager
+    def asking(
+        self, text: str | None, vector: npt.ArrayLike | None, within: int | None = None
+    ) -> Iterator[tuple[View, Query] | None]:
+        """One state of the index and a query in it; None while the index is empty.
+
+        Encoding may take long, so it is done before the state is held; should the encoder learn again meanwhile, the
+        query is encoded again.
+        """
+        check_query(text, vector)
+        self.check_process()
+        q: Floats | None = None
+        while True:
+            encoder = self.encoder
+            if self.vectors is not None:
+                q = query_vector(encoder, self.settings, text, vector)
+            with self.reading() as db:
+                if encoder is self.encoder and (q is not None or self.vectors is None):
+                    view = self.view_of(db, within)
+                    yield None if view is None or q is None else (view, Query.of(view, text, q))
+                    return
+
+    def refresh(self) -> int:
+        """Replay what another process has written; returns the number of operations."""
+        self.check_process()
+        with self._one_writer.alone(), self._lock.writing() as interruptible, interruptible():
+            self.check_usable()
+            if self.store.writable:
+                return 0
+            before = self.tree.seq
+            try:
+                with deadline.suspended():  # other threads wait for the result, too; a retry would take as long
+                    self.tree.catch_up()
+                    if self.settings.fingerprint != self.encoder.fingerprint:  # it learned again
+                        with self.store.reading() as db:
+                            self.encoder = reload_encoder(self.settings, rows.read_encoder_state(db), self.encoder)
+            except BaseException:
+                self.tree.invalidate()
+                raise
+            return self.tree.seq - max(before, 0)
+
+    def settle(self) -> None:
+        """Build the links that are missing, which the next search would wait for."""
+        self.check_process()
+        with self._lock.reading():
+            self.check_usable()
+            if self.vectors is not None:
+                self.vectors.settle()
+
+    def check(self) -> None:
+        """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""
+        in_memory = self.store.layout is None
+        self.check_process()
+        with self._one_writer.alone(), self._lock.writing() if in_memory else self._lock.reading():
+            self.check_usable()
+            with enough_memory("to check the index"):
+                self.tree.check()
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def writer(self) -> Iterator[None]:
+        """Hold the writer's turn; reads go on. Raises where the index cannot be changed."""
+        self.check_process()
+        with self._one_writer.alone(), deadline.suspended():
+            self.check_usable()
+            if not self.store.writable:
+                raise ReadOnlyError(f'{self.store.where} was opened with mode="r": open it with mode="w" to change it')
+            if self.tree.degraded:
+                raise DegradedError(
+                    f"{self.store.where} is degraded, {self.tree.degraded}: it can be searched, but not changed. "
+                    "Repair it with Index.repair or gossamer repair"
+                )
+            with enough_memory("for this change"):
+                yield
+
+    def write(self, change: Change, encoder: Encoder | None = None) -> None:
+        """Make a change durable, then visible. `encoder` replaces the one in use, where it learned again."""
+        # An index in memory has one connection, which shows uncommitted rows: searches have to wait from the start.
+        in_memory = self.store.layout is None
+        with self._lock.writing() if in_memory else nullcontext(nullcontext) as interruptible, interruptible():
+            try:
+                step = self.store.prepare(change)
+                staged = stage(step, self.vectors)
+                with uninterrupted() if in_memory else self._lock.writing() as interruptible:
+                    self._commit(step, change)
+                    self._apply(staged)
+                    self.encoder = encoder or self.encoder
+                    with interruptible():
+                        staged.link()
+            finally:
+                self.store.rollback()  # does nothing after a commit
+            self.store.checkpoint_if_due()
+            if self.tree.snapshot_due():
+                self.tree.snapshot()
+
+    def _commit(self, step: Step, change: Change) -> None:
+        try:
+            self.store.commit(step, change.settings)
+        except StateError as error:  # whether it is on disk is not known, so nothing may build on it
+            self._broken = error
+            raise
+        self.tree.committed(step)
+
+    def _apply(self, staged: StagedStep) -> None:
+        """Apply a committed change. Should that fail against expectation, the tree is loaded again."""
+        try:
+            self.tree.vectors = staged.apply()
+        except BaseException as error:
+            _log.warning("reading %s again after an error: %r", self.store.where, error)
+            try:
+                self.tree.load()
+            except BaseException as second:
+                self._broken = second
+                raise
+
+    # -- closing -----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Save the tree if it changed much, then close the files and release the lock.
+
+        Ctrl-C stops the saving, never the closing. In a child process that was forked this does nothing.
+        """
+        if not self.process.is_current():
+            return
+        with deadline.suspended(), uninterrupted() as interruptible, self._one_writer.alone():
+            if self.closed:
+                return
+            try:
+                with interruptible():
+                    self._save_what_changed()
+            finally:  # every document is in SQLite, whatever went wrong; the lock must be released
+                with self._lock.writing():
+                    self.closed = True
+                    self.store.close()
+                    self.tree.vectors = self.baseline = None
+                    self.concepts.clear()
+
+    def _save_what_changed(self) -> None:
+        on_disk = self.store.writable and self.store.layout is not None
+        usable = not self._broken and not self.tree.degraded
+        if on_disk and usable and self.tree.snapshot_due(closing=True):
+            try:
+                if self.vectors is not None:
+                    self.vectors.settle()  # once here, not once in each process that opens it
+                self.tree.snapshot()
+            except MemoryError as error:
+                _log.warning("%s is closed without a snapshot, for want of memory: %s", self.store.where, error)
+
+    # -- checks ------------------------------------------------------------------------------------
+
+    def check_process(self) -> None:
+        """Raise in a forked child and within a labeller: both could wait for ever for a lock."""
+        self.process.check()
+        if is_labelling(self._labeller):
+            raise StateError("a labeller cannot use the index whose concepts it names: all it gets is its request")
+
+    def check_usable(self) -> None:
+        """Raise unless the index is open, in this process, and in a known state."""
+        self.check_process()
+        if self.closed:
+            raise ClosedError("this index was closed: open it again with Index.open")
+        if self._broken is not None:
+            raise StateError(f"the index could not be read back after an error ({self._broken}): open it again")

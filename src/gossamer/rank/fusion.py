@@ -1,0 +1,102 @@
+"""Dense and lexical scores of documents → one ranking.
+
+    score = cosine of query and passage  +  w · BM25 / (best BM25 of any document)
+
+The cosine is that of the document's best passage, in the whitened space. Scores are added, not ranks: with equal
+weights, reciprocal rank fusion lowered nDCG@10 on MS MARCO from 76.6 to 70.7 and on QQP from 67.95 to 67.6 (MiniLM).
+
+Both lists are read only as deep as needed, by Fagin's threshold argument: a document that neither list has shown yet
+scores at most the sum of where the two lists stand, so once k documents reach that sum no other can replace them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from gossamer.array_types import DocumentNumber, Doubles, PassageNumber
+
+WEIGHT: Final = 0.15
+"""The weight w of BM25. 0.1 to 0.2 helped on every collection measured (nDCG@10, MiniLM: MS MARCO 76.6 → 77.3,
+SciFact 64.9 → 69.5, QQP 67.95 → 68.8)."""
+
+_DIGITS: Final = 9
+"""Decimal places of a cosine. Beyond is the noise of float32, and equal texts must score equal."""
+
+
+class Best(NamedTuple):
+    """The best passage of a document."""
+
+    cosine: float
+    passage: PassageNumber
+
+
+class Scored(NamedTuple):
+    """A document with its best passage and both parts of its score."""
+
+    document: DocumentNumber
+    passage: PassageNumber
+    dense: float
+    lexical: float
+
+    @property
+    def score(self) -> float:
+        """The sum of both parts."""
+        return self.dense + self.lexical
+
+
+def rounded(cosines: Doubles) -> list[float]:
+    """Cosines to nine decimal places."""
+    return [round(cosine, _DIGITS) for cosine in cosines.tolist()]
+
+
+def weighted(bm25: Mapping[DocumentNumber, float], weight: float) -> dict[DocumentNumber, float]:
+    """The lexical part of each document's score: w · BM25 / (best BM25)."""
+    best = max(bm25.values(), default=1.0)
+    return {document: weight * (score / best) for document, score in bm25.items()}
+
+
+def by_lexical_score(
+    lexical: Mapping[DocumentNumber, float], among: Collection[DocumentNumber] | None
+) -> list[DocumentNumber]:
+    """The documents, best first, that are in `among` or, where it is None, all. Thousands are sorted by numpy."""
+    if among is not None:
+        lexical = {document: score for document, score in lexical.items() if document in among}
+    documents = np.fromiter(lexical.keys(), np.int64, len(lexical))
+    scores = np.fromiter(lexical.values(), np.float64, len(lexical))
+    order: list[DocumentNumber] = documents[np.lexsort((documents, -scores))].tolist()
+    return order
+
+
+def best_of(
+    cosines: Mapping[PassageNumber, float], owners: Mapping[PassageNumber, DocumentNumber]
+) -> dict[DocumentNumber, Best]:
+    """The best passage of each document; of equal ones the one with the lowest number.
+
+    `cosines` are those of passages, `owners` their documents.
+    """
+    best: dict[DocumentNumber, Best] = {}
+    for passage, document in owners.items():
+        cosine = cosines[passage]
+        if document not in best or (cosine, -passage) > (best[document].cosine, -best[document].passage):
+            best[document] = Best(cosine, passage)
+    return best
+
+
+def fused(best: Mapping[DocumentNumber, Best], lexical: Mapping[DocumentNumber, float]) -> list[Scored]:
+    """Documents by their score, best first; of equal scores the lower number."""
+    scored = [
+        Scored(document, passage, cosine, lexical.get(document, 0.0)) for document, (cosine, passage) in best.items()
+    ]
+    return sorted(scored, key=lambda found: (-found.score, found.document))
+
+
+def is_complete(ranked: Sequence[Scored], k: int, dense: float, lexical: float) -> bool:
+    """Whether the first k are final, where no unseen document has a higher `dense` or `lexical` part than these.
+
+    `dense` is minus infinity where every passage was seen.
+    """
+    return dense == -math.inf or (len(ranked) >= k and ranked[k - 1].score >= dense + lexical)

@@ -1,0 +1,22 @@
+"""What the calls return: frozen dataclasses that carry their cost.
+
+vectors       `VectorIndex` and `CobwebTree`: ids and scores, paths of nodes
+concepts      concepts, topics and outlines of the tree
+explanation   why a document scores as it does, also as text, JSON and HTML
+index         `Index`: documents, hits, the state of an index
+
+Importing this package imports no numpy, so that `gossamer --help` stays fast.
+"""
+
+from __future__ import annotations
+
+from gossamer.results.concepts import Concept, ConceptMatch, Exemplar, LabelRequest, Novelty, Outline, Topics
+from gossamer.results.explanation import ConceptStep, Explanation, Rival
+from gossamer.results.index import Document, Hit, Hits, IndexInfo, LostDocument, Repair
+from gossamer.results.vectors import Axis, DocId, PathStep, Refinement, SearchResult, TreeStats, VectorExplanation
+
+__all__ = [
+    "Axis", "Concept", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar", "Explanation", "Hit", "Hits",
+    "IndexInfo", "LabelRequest", "LostDocument", "Novelty", "Outline", "PathStep", "Refinement", "Repair", "Rival",
+    "SearchResult", "Topics", "TreeStats", "VectorExplanation",
+]  # fmt: skip

@@ -1,0 +1,117 @@
+"""Concepts of the tree in words: labels, exemplars, topics, outlines, and how well a query fits them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Exemplar:
+    """A document that stands for a concept."""
+
+    id: str
+    text: str
+    """Its passage on one line, at most 200 characters."""
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A node of the tree with its label and figures. Its id stays the same as long as the concept exists."""
+
+    id: int
+    size: int
+    """Passages below."""
+    depth: int
+    """Steps from the root."""
+    label: str
+    """Up to three terms that set it apart from its siblings; for a leaf the beginning of its text. Never empty."""
+    parent: int | None
+    """Id of the parent; None for the root."""
+    children: tuple[int, ...]
+    """Ids in ascending order; none for a leaf."""
+    terms: tuple[str, ...]
+    """Up to ten terms, most telling first; none for a leaf."""
+    exemplars: tuple[Exemplar, ...]
+    """Up to three: the one nearest to the mean first, then others that are typical and differ from it."""
+    spread: float
+    """Root mean square distance of the members from the mean, in the whitened space."""
+    utility: float
+    """Category utility in its parent's partition, P(c|parent)·[H(parent) − H(c)]; 0 at the root."""
+    path: tuple[int, ...]
+    """Ids from the root to this concept, both included."""
+    basic: bool = False
+    """Whether it is the basic level of the path it was returned in."""
+
+
+@dataclass(frozen=True)
+class LabelRequest:
+    """What a user's labeller gets to label one concept."""
+
+    id: int
+    size: int
+    """Passages below."""
+    terms: tuple[str, ...]
+    """Most telling first."""
+    exemplars: tuple[str, ...]
+    """Texts of the exemplars, shortened."""
+    parent: str | None
+    """The label of the parent; None for the root."""
+    suggestion: str
+    """The label that is used without a labeller."""
+
+
+@dataclass(frozen=True)
+class ConceptMatch:
+    """A concept that a query fits."""
+
+    concept: Concept
+    score: float
+    """P(c)^⅓ · [log p(x|c) − log p(x|root)]; 0 for the root. Comparable within one query."""
+    path: tuple[Concept, ...]
+    """The concepts from the root to this one; the basic level is marked."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A part of the tree as columns: entry n of each column belongs to concept n. Parents come before children."""
+
+    ids: tuple[int, ...]
+    parents: tuple[int | None, ...]
+    """Ids; None for the first concept, where the part begins."""
+    sizes: tuple[int, ...]
+    """Passages below each."""
+    depths: tuple[int, ...]
+    """Steps from the root of the tree."""
+    children: tuple[int, ...]
+    """Number of children of each, in this part or not; 0 for a leaf."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Topics:
+    """A corpus divided into groups by a cut of the tree."""
+
+    concepts: tuple[Concept, ...]
+    """The groups, largest first."""
+    assignments: dict[str, int]
+    """Document id to the concept id of its group; empty where assignments were not asked for."""
+    utility: float
+    """H(root) − Σ P(c)·H(c) over the groups: compares cuts of one index."""
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """How unusual a query is, compared with the corpus's own documents."""
+
+    percentile: float
+    """0 to 100: the share of documents that are nearer to another document than the query is to any."""
+    confidence: float
+    """0 to 1, above 0: the share of documents, query included, at most as near. `min_confidence` compares with it."""
+    score: float
+    """The cosine to the nearest passage, of vectors as the encoder made them."""
+    nearest: Concept | None
+    """The concept that fits best; None in an empty index."""
+    verdict: str
+    """The same as a sentence."""

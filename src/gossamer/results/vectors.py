@@ -1,0 +1,99 @@
+"""What `VectorIndex` and `CobwebTree` return: documents by id, concepts by node number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+DocId: TypeAlias = int | str
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The answers to a batch of queries, best first."""
+
+    ids: npt.NDArray[Any]
+    """Shape (queries, k): int64, or object where ids are strings; -1 past the end."""
+    scores: npt.NDArray[np.float64]
+    """Shape (queries, k), never rising along a row; NaN past the end."""
+    visited: npt.NDArray[np.int64]
+    """Nodes scored, for each query."""
+    seconds: float = 0.0
+    """Time taken by the whole batch."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """One node on the path from the root to a document's leaf."""
+
+    node: int
+    count: int
+    """Documents below the node."""
+    log_p: float
+    """Log density of the query under the node's Gaussian."""
+    gain: float
+    """`log_p` less the parent's; 0 at the root."""
+    margin: float | None = None
+    """`log_p` less the best sibling's: below 0, the query fits the sibling better. None at the root."""
+    rival: int | None = None
+    """The best sibling. None at the root."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of an ICA whitener and its share of a score."""
+
+    axis: int
+    contribution: float
+    """Gain along this axis. Over all axes, contributions add up to the score."""
+    query: float
+    """Coordinate of the query."""
+    document: float
+    """Coordinate of the document."""
+    extremes: tuple[DocId, ...]
+    """The documents furthest out on the document's side: they show what this end of the axis is about."""
+
+
+@dataclass(frozen=True)
+class VectorExplanation:
+    """Why a document scores as it does for a query vector: the gains of its path add up to `score`."""
+
+    id: DocId
+    score: float
+    path: tuple[PathStep, ...]
+    """From the root to the leaf."""
+    axes: tuple[Axis, ...] = ()
+    """The axes with the largest contributions, largest first. Empty without ICA: other axes have no meaning alone."""
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """What `refine` did to a tree. Utility is summed over all partitions, weighted by the documents below them."""
+
+    passes: int
+    utility_before: float
+    utility_after: float
+
+
+@dataclass(frozen=True)
+class TreeStats:
+    """The shape of a tree and the operators that made it."""
+
+    documents: int
+    nodes: int
+    leaves: int
+    depth: int
+    """Steps from the root to the deepest leaf."""
+    widest: int
+    """Children of the node that has most."""
+    branching: dict[int, int]
+    """Number of children to the number of internal nodes that have so many."""
+    operators: dict[str, int]
+    """Operator to how often it was applied since the tree was created."""

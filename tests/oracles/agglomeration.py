@@ -1,0 +1,128 @@
+"""Agglomeration from its definitions: Ward's tree, merges among known neighbours, and the levels that are removed.
+
+A tree over points is a list of merges. Points are named 0 … n − 1, and unions n, n + 1 ... in the order of the merges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from gossamer.tree.agglomeration import Flattening
+from oracles.cobweb import OracleCobweb
+
+Matrix = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+Merges = Sequence[Sequence[int]]
+
+
+class Clusters:
+    """Means and sizes by name; clusters that were merged are gone."""
+
+    def __init__(self, X: Matrix, sizes: Iterable[float]) -> None:
+        self.mean = dict(enumerate(X.astype(np.float64)))
+        self.size = dict(enumerate(map(float, sizes)))
+        self.merges: list[tuple[int, int]] = []
+        self._points = len(X)
+
+    def cost(self, a: int, b: int) -> float:
+        """What a union adds to the squared distances within: n₁n₂/(n₁+n₂)·‖μ₁ − μ₂‖²."""
+        weight = self.size[a] * self.size[b] / (self.size[a] + self.size[b])
+        return float(weight * np.square(self.mean[a] - self.mean[b]).sum())
+
+    def merge(self, a: int, b: int) -> int:
+        union, n = self._points + len(self.merges), self.size[a] + self.size[b]
+        self.mean[union] = (self.size[a] * self.mean[a] + self.size[b] * self.mean[b]) / n
+        self.size[union] = n
+        for part in (a, b):
+            del self.mean[part], self.size[part]
+        self.merges.append((a, b))
+        return union
+
+
+def ward(X: Matrix, sizes: Iterable[float]) -> list[tuple[int, int]]:
+    """Merge the two clusters with the lowest cost, until one is left."""
+    clusters = Clusters(X, sizes)
+    while len(clusters.size) > 1:
+        clusters.merge(*min(combinations(clusters.size, 2), key=lambda pair: clusters.cost(*pair)))
+    return clusters.merges
+
+
+def ward_among_neighbours(
+    X: Matrix, sizes: Iterable[float], near: npt.NDArray[np.int32], until: int
+) -> list[tuple[int, int]]:
+    """The same where each cluster knows a few others, and a union knows the best of those that its parts knew.
+
+    A cluster computes the costs of those it knows when it is made, and again when its cost is the lowest but the other
+    was merged meanwhile. Ends when `until` clusters are left.
+    """
+    clusters, width = Clusters(X, sizes), near.shape[1]
+    merged_into: dict[int, int] = {}
+    known: dict[int, list[int]] = {}
+    lowest: dict[int, float] = {}
+
+    def choose(cluster: int, candidates: Iterable[int]) -> None:
+        now = set()
+        for other in candidates:
+            while other in merged_into:
+                other = merged_into[other]
+            now.add(other)
+        known[cluster] = sorted(now - {cluster}, key=lambda other: clusters.cost(cluster, other))[:width]
+        if known[cluster]:
+            lowest[cluster] = clusters.cost(cluster, known[cluster][0])
+
+    for point, others in enumerate(near.tolist()):
+        choose(point, [other for other in others if other >= 0])
+    while lowest and len(clusters.size) > until:
+        one = min(lowest, key=lambda cluster: lowest[cluster])
+        other = known[one][0]
+        del lowest[one]
+        if other in merged_into:
+            choose(one, known[one])
+            continue
+        lowest.pop(other, None)
+        union = clusters.merge(one, other)
+        merged_into[one] = merged_into[other] = union
+        choose(union, known[one] + known[other])
+    return clusters.merges
+
+
+def unions(merges: Merges, points: int) -> list[frozenset[int]]:
+    """The points of each union."""
+    members = [frozenset([point]) for point in range(points)]
+    for one, other in merges:
+        members.append(members[one] | members[other])
+    return members[points:]
+
+
+def concepts(X: Matrix, merges: Merges, acuity: float, flattening: Flattening) -> set[frozenset[int]]:
+    """The points of each concept that is left when levels are removed from a binary tree.
+
+    From below: of the children of a union, the one is replaced by its own children that raises the partition utility
+    most, again and again, while it rises by the share. Utilities are computed from the points.
+    """
+    measure = OracleCobweb(X.shape[1], acuity)
+    measure.vectors = X.astype(np.float64)
+    members = [frozenset([point]) for point in range(len(X))] + unions(merges, len(X))
+    children: dict[frozenset[int], list[frozenset[int]]] = {}
+    for number, parts in enumerate(merges):
+        union = members[len(X) + number]
+        share = flattening.share_top if number >= flattening.top else flattening.share
+        inside = [members[part] for part in parts]
+        while True:
+            utility = measure.partition_utility([sorted(child) for child in inside])
+            options = [
+                [*(other for other in inside if other != child), *children[child]]
+                for child in inside
+                if child in children and len(inside) - 1 + len(children[child]) <= flattening.widest
+            ]
+            utilities = [measure.partition_utility([sorted(child) for child in option]) for option in options]
+            if not options or max(utilities) <= (1 + share) * utility:
+                break
+            chosen = options[int(np.argmax(utilities))]
+            del children[next(child for child in inside if child not in chosen)]
+            inside = chosen
+        children[union] = inside
+    return set(children)
