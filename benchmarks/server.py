@@ -82,11 +82,7 @@ def one_connection(url: str, path: Path, Q: Matrix, rounds: int) -> list[Row]:
     bodies = [json.dumps({"vector": [round(float(x), 6) for x in q]}).encode() for q in Q[:rounds]]
     times: dict[str, list[float]] = {"library": [], "http": [], "client": []}
     headers = {"content-type": "application/json"}
-    with (
-        Index.open(path, not_needed, mode="r") as index,
-        httpx.Client(base_url=url) as http,
-        Client(url) as client,
-    ):
+    with Index.open(path, not_needed, mode="r") as index, httpx.Client(base_url=url) as http, Client(url) as client:
         for at in range(-20, rounds):
             for name, ask in (
                 ("library", lambda at=at: index.search(vector=Q[at])),

@@ -20,8 +20,6 @@ Where things are, in the order data flows (docs/architecture.md has the map):
 Importing this package is cheap: names load on first use.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -48,68 +46,31 @@ if TYPE_CHECKING:
         SearchResult,
         Topics,
         VectorExplanation,
-    )
+    )  # fmt: skip
     from gossamer.tree.cobweb import CobwebTree
     from gossamer.vector_index import VectorIndex
     from gossamer.whitening.whitener import Whitener
 
+__all__ = [
+    "AsyncClient", "Axis", "Client", "CobwebTree", "Concept", "ConceptMatch", "ConceptStep", "Document", "Exemplar",
+    "Explanation", "Hit", "Hits", "Index", "IndexInfo", "LabelRequest", "Novelty", "PathStep", "Rival", "SearchResult",
+    "Topics", "VectorExplanation", "VectorIndex", "Whitener", "__version__",
+]  # fmt: skip
+
 _HOME = {
     "AsyncClient": "gossamer.client",
-    "Axis": "gossamer.results",
     "Client": "gossamer.client",
     "CobwebTree": "gossamer.tree.cobweb",
-    "Concept": "gossamer.results",
-    "ConceptMatch": "gossamer.results",
-    "ConceptStep": "gossamer.results",
-    "Document": "gossamer.results",
-    "Exemplar": "gossamer.results",
-    "Explanation": "gossamer.results",
-    "Hit": "gossamer.results",
-    "Hits": "gossamer.results",
     "Index": "gossamer.index",
-    "IndexInfo": "gossamer.results",
-    "LabelRequest": "gossamer.results",
-    "Novelty": "gossamer.results",
-    "PathStep": "gossamer.results",
-    "Rival": "gossamer.results",
-    "SearchResult": "gossamer.results",
-    "Topics": "gossamer.results",
-    "VectorExplanation": "gossamer.results",
     "VectorIndex": "gossamer.vector_index",
     "Whitener": "gossamer.whitening.whitener",
 }
-
-__all__ = [
-    "AsyncClient",
-    "Axis",
-    "Client",
-    "CobwebTree",
-    "Concept",
-    "ConceptMatch",
-    "ConceptStep",
-    "Document",
-    "Exemplar",
-    "Explanation",
-    "Hit",
-    "Hits",
-    "Index",
-    "IndexInfo",
-    "LabelRequest",
-    "Novelty",
-    "PathStep",
-    "Rival",
-    "SearchResult",
-    "Topics",
-    "VectorExplanation",
-    "VectorIndex",
-    "Whitener",
-    "__version__",
-]
+"""The modules of the public names; all others are in gossamer.results."""
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
+    if name in __all__:
+        value = getattr(import_module(_HOME.get(name, "gossamer.results")), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'gossamer' has no attribute {name!r}")

@@ -1,7 +1,5 @@
 """Names for the kinds of arrays and numbers that the engine works on, and how an array is allocated for kernels."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final, NewType, TypeAlias
 

@@ -9,8 +9,6 @@ metadata   1,000,000 characters of JSON, 64 levels deep, with keys of up to 1,00
            no NUL character, at which SQLite's JSON functions cut a text
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -37,8 +37,6 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     └── MissingExtraError (ImportError)     an optional dependency is not installed
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Texts as people read them: without control characters, on one line, cut to a length."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

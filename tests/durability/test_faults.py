@@ -21,14 +21,7 @@ import pytest
 from bag import encode, sentence
 from durability.names import NO_SNAPSHOTS, forget_names, limit_pages
 from gossamer import Index
-from gossamer.errors import (
-    CorruptError,
-    DiskError,
-    FormatVersionError,
-    GossamerError,
-    LockedError,
-    NotAnIndexError,
-)
+from gossamer.errors import CorruptError, DiskError, FormatVersionError, GossamerError, LockedError, NotAnIndexError
 from gossamer.files.file_lock import LockFile
 from gossamer.results import Document, Hit
 from gossamer.store import Policy

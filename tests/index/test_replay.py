@@ -12,16 +12,7 @@ from gossamer import VectorIndex
 from gossamer.array_types import DocumentNumber, Floats, PassageNumber
 from gossamer.errors import CorruptError
 from gossamer.index.replay import LoggedTree, apply
-from gossamer.store import (
-    Change,
-    DocumentRow,
-    PassageRow,
-    Policy,
-    Settings,
-    Step,
-    Store,
-    rows,
-)  # fmt: skip
+from gossamer.store import Change, DocumentRow, PassageRow, Policy, Settings, Step, Store, rows  # fmt: skip
 
 SETTINGS = Settings.new("callable:test", "none", 200, 30)
 DIM = 6

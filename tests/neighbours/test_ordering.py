@@ -12,14 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.array_types import NONE, Doubles, Floats, Ints
-from gossamer.neighbours.ordering import (
-    copy,
-    heap_pop,
-    heap_push,
-    heap_replace_top,
-    insertion_sort,
-    sorted_insert,
-)
+from gossamer.neighbours.ordering import copy, heap_pop, heap_push, heap_replace_top, insertion_sort, sorted_insert
 from gossamer.runtime.jit import kernel
 
 Entries = list[tuple[float, int]]

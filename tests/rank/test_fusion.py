@@ -27,11 +27,8 @@ def test_equal_texts_score_equal_whatever_float32_says() -> None:
 
 def test_a_document_counts_by_its_best_passage() -> None:
     owners = {10: 1, 11: 1, 12: 2, 13: 2}
-    assert fusion.best_of({10: 0.1, 11: 0.9, 12: 0.5, 13: 0.5}, owners) == {
-        1: fusion.Best(0.9, 11),
-        2: fusion.Best(0.5, 12),
-    }
-    assert fusion.best_of({13: 0.5, 12: 0.5}, {13: 2, 12: 2}) == {2: fusion.Best(0.5, 12)}
+    assert fusion.best_of({10: 0.1, 11: 0.9, 12: 0.5, 13: 0.5}, owners) == {1: (0.9, 11), 2: (0.5, 12)}
+    assert fusion.best_of({13: 0.5, 12: 0.5}, {13: 2, 12: 2}) == {2: (0.5, 12)}
 
 
 def test_documents_by_words() -> None:
@@ -41,7 +38,7 @@ def test_documents_by_words() -> None:
 
 
 def test_scores_add_up_and_ties_go_to_the_lower_number() -> None:
-    ranked = fusion.fused({5: fusion.Best(0.5, 50), 4: fusion.Best(0.5, 40), 9: fusion.Best(0.4, 90)}, {9: 0.2, 7: 0.3})
+    ranked = fusion.fused({5: (0.5, 50), 4: (0.5, 40), 9: (0.4, 90)}, {9: 0.2, 7: 0.3})
     assert [(found.document, found.passage, found.score) for found in ranked] == [
         (9, 90, 0.4 + 0.2),
         (4, 40, 0.5),
@@ -55,9 +52,9 @@ def test_what_is_complete_cannot_change(dense: dict[int, float], lexical: dict[i
     """Of lists read to any depth: where the first k are final, they are those of the whole lists."""
     documents = sorted(dense, key=lambda document: (-dense[document], document))
     by_words = [document for document in fusion.by_lexical_score(lexical, None) if document in dense]
-    whole = fusion.fused({document: fusion.Best(dense[document], document) for document in documents}, lexical)
+    whole = fusion.fused({document: (dense[document], document) for document in documents}, lexical)
     seen = set(documents[:depth]) | set(by_words[:depth])
-    part = fusion.fused({document: fusion.Best(dense[document], document) for document in seen}, lexical)
+    part = fusion.fused({document: (dense[document], document) for document in seen}, lexical)
     floor = dense[documents[depth - 1]] if depth < len(documents) else -math.inf
     beyond = lexical[by_words[depth]] if depth < len(by_words) else 0.0
     if fusion.is_complete(part, k, floor, beyond):

@@ -74,11 +74,7 @@ def test_nan_and_halves_of_pairs_do_not_get_through(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "ids"),
-    [
-        ([{"text": "a"}, {"text": "b", "id": "x"}], ["a.json:1", "x"]),
-        ({"text": "a"}, ["a.json"]),
-        ([], []),
-    ],
+    [([{"text": "a"}, {"text": "b", "id": "x"}], ["a.json:1", "x"]), ({"text": "a"}, ["a.json"]), ([], [])],
 )
 def test_json_files(tmp_path: Path, value: Any, ids: list[str]) -> None:
     (tmp_path / "a.json").write_text(json.dumps(value, indent=2))

@@ -309,11 +309,7 @@ def _interrupt(done: int, total: int) -> None:
         (lambda v: v.search([0, 0, 0], method="path-sum", budget=9), ParameterError, "no meaning"),
         (lambda v: v.search([0, 0, 0], method="best-first", context=1), ParameterError, "no meaning"),
         (lambda v: v.search([0, 0, 0], method="path-sum", aggregate="max"), ParameterError, "'mean'"),
-        (
-            lambda v: v.search([0, 0, 0], method="path-sum", aggregate="mean", context=1),
-            ParameterError,
-            "alone",
-        ),
+        (lambda v: v.search([0, 0, 0], method="path-sum", aggregate="mean", context=1), ParameterError, "alone"),
         (lambda v: v.search([0, 0, 0], method="path-sum", context=7), ParameterError, "from 0"),
         (lambda v: v.explain([0, 0, 0], 99), UnknownIdError, "99"),
         (lambda v: v.explain(np.zeros((2, 3)), 0), DimensionError, "one query"),
@@ -343,12 +339,7 @@ def test_a_closed_index_says_so() -> None:
     index = VectorIndex(3)
     index.add(np.eye(3))
     index.close()
-    for call in (
-        lambda: index.add(np.eye(3)),
-        lambda: index.search([0, 0, 0]),
-        lambda: index.remove([0]),
-        index.check,
-    ):
+    for call in (lambda: index.add(np.eye(3)), lambda: index.search([0, 0, 0]), lambda: index.remove([0]), index.check):
         with pytest.raises(ClosedError, match="closed"):
             call()
 

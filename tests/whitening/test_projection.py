@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.whitening.spectrum import (
-    CHUNK_ROWS,
-)
+from gossamer.whitening.spectrum import CHUNK_ROWS
 from gossamer.whitening.whitener import Whitener
 from whitening.data import embeddings
 

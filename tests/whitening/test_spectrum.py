@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from gossamer.errors import (
-    ParameterError,
-)
+from gossamer.errors import ParameterError
 from gossamer.whitening.spectrum import (
     chunks,
     corpus_moments,

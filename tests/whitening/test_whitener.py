@@ -22,9 +22,7 @@ from gossamer.errors import (
     ParameterError,
     StateError,
 )
-from gossamer.whitening.spectrum import (
-    CHUNK_ROWS,
-)
+from gossamer.whitening.spectrum import CHUNK_ROWS
 from gossamer.whitening.whitener import Whitener
 from whitening.data import embeddings
 

@@ -14,14 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from gossamer.errors import (
-    CorruptError,
-    NotAnIndexError,
-)
+from gossamer.errors import CorruptError, NotAnIndexError
 from gossamer.files.bundle import Bundle, fold, write_bundle
-from gossamer.whitening.spectrum import (
-    CHUNK_ROWS,
-)
+from gossamer.whitening.spectrum import CHUNK_ROWS
 from gossamer.whitening.whitener import Whitener
 from gossamer.whitening.whitening import auto_strength
 from oracles import whitening as oracle

@@ -20,14 +20,7 @@ from gossamer_lab.data.embedded import silent
 from gossamer_lab.job import Job
 from gossamer_lab.trees import methods, quality
 from gossamer_lab.trees.labelled import Labelled, load
-from gossamer_lab.trees.measures import (
-    Dendrogram,
-    Vocabulary,
-    dendrogram_purity,
-    diversity,
-    nmi,
-    purity,
-)
+from gossamer_lab.trees.measures import Dendrogram, Vocabulary, dendrogram_purity, diversity, nmi, purity
 
 THEMES = {
     "cooking": "bread oven flour butter sugar dough bake crust yeast salt",

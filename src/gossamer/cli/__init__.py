@@ -8,8 +8,6 @@ maintenance   info, delete, rebuild, backup, repair  extensions    commands of o
 demo          `gossamer demo`                        stdlib        its documents
 """
 
-from __future__ import annotations
-
 
 def main() -> None:
     """Entry point of `gossamer`."""

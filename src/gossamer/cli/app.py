@@ -1,7 +1,5 @@
 """The `gossamer` command and its subcommands."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -4,8 +4,6 @@ Exit codes: 0 success; 1 an error of `gossamer.errors`, whose message names the 
 130 Ctrl-C.
 """
 
-from __future__ import annotations
-
 import errno
 import inspect
 import logging

@@ -40,8 +40,7 @@ def demo(
         Path, typer.Option(metavar="INDEX", help="Where the index goes.", autocompletion=complete_index)
     ] = Path("stdlib.gsm"),
     encoder: Annotated[
-        str | None,
-        typer.Option(help="minilm (default), lsa, st:MODEL, hf:MODEL.", autocompletion=complete_encoder),
+        str | None, typer.Option(help="minilm (default), lsa, st:MODEL, hf:MODEL.", autocompletion=complete_encoder)
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Documents to take, at most.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Answers to each question.")] = 3,

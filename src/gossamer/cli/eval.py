@@ -1,7 +1,5 @@
 """`gossamer eval run`: the quality of answers on a collection of one's own. gossamer-lab adds commands to `eval`."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated

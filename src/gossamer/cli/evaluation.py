@@ -12,8 +12,6 @@ Each file may be compressed (.gz). With g_i the grade of the document at rank i,
     recall@10 = answers among the first 10 / all answers          MRR@10 = 1 / rank of the first answer, or 0
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

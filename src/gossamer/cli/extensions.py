@@ -5,8 +5,6 @@ commands; under the name of an existing group, its commands join that group. Com
 installed exist as hidden commands that say what to install.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
 

@@ -1,7 +1,5 @@
 """`gossamer keys`: make, list and remove the keys of a server."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated

@@ -166,8 +166,7 @@ def backup(
 def repair(
     index: IndexPath,
     encoder: Annotated[
-        str | None,
-        typer.Option(help="Encodes documents whose vectors are lost.", autocompletion=complete_encoder),
+        str | None, typer.Option(help="Encodes documents whose vectors are lost.", autocompletion=complete_encoder)
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -1,7 +1,5 @@
 """`gossamer models`: list and fetch the files of encoders."""
 
-from __future__ import annotations
-
 from typing import Annotated, TypeAlias
 
 import typer

@@ -25,8 +25,7 @@ EXAMPLES = examples(
 )
 
 Indexes = Annotated[
-    list[str],
-    typer.Argument(metavar="INDEX...", help="Indexes, as PATH or NAME=PATH.", autocompletion=complete_index),
+    list[str], typer.Argument(metavar="INDEX...", help="Indexes, as PATH or NAME=PATH.", autocompletion=complete_index)
 ]
 
 

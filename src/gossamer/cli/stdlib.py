@@ -4,8 +4,6 @@ Source files are parsed and not imported, so none of their code runs. Modules wr
 `_IN_C`, which have no side effects, are imported.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os

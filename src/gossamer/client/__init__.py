@@ -7,8 +7,6 @@ decoding    JSON → the dataclasses of `gossamer.results`
 Needs httpx: ``pip install "gossamer[client]"``.
 """
 
-from __future__ import annotations
-
 from gossamer.client.async_client import AsyncClient
 from gossamer.client.client import Client
 

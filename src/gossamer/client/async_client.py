@@ -1,7 +1,5 @@
 """`AsyncClient`: `Client` for asyncio."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar, overload
@@ -121,13 +119,7 @@ class AsyncClient(transport.BaseClient):
         )  # fmt: skip
 
     async def explain(
-        self,
-        query: str | None,
-        id: str,
-        *,
-        k: int = 10,
-        hybrid: bool | float = True,
-        vector: Vector = None,
+        self, query: str | None, id: str, *, k: int = 10, hybrid: bool | float = True, vector: Vector = None
     ) -> Explanation:
         """Why document `id`, any document, scores as it does for `query`. See `Index.explain`."""
         return await self._do(calls.explain(query, id, k, hybrid, vector))

@@ -1,7 +1,5 @@
 """Each method as a `Call`: a request and a function that reads the answer. Both clients share them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar

@@ -1,7 +1,5 @@
 """`Client`: an index on a server."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar, overload
@@ -116,13 +114,7 @@ class Client(transport.BaseClient):
         )  # fmt: skip
 
     def explain(
-        self,
-        query: str | None,
-        id: str,
-        *,
-        k: int = 10,
-        hybrid: bool | float = True,
-        vector: Vector = None,
+        self, query: str | None, id: str, *, k: int = 10, hybrid: bool | float = True, vector: Vector = None
     ) -> Explanation:
         """Why document `id`, any document, scores as it does for `query`. See `Index.explain`."""
         return self._do(calls.explain(query, id, k, hybrid, vector))

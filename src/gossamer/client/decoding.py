@@ -1,7 +1,5 @@
 """JSON → dataclasses, by the types of their fields."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable, Hashable
 from dataclasses import MISSING, fields, is_dataclass

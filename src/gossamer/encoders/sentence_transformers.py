@@ -65,11 +65,7 @@ class SentenceTransformersEncoder(CheckedEncoder):
     def _call(self, kind: Kind) -> Any:
         """The model's method for `kind` (from version 5; it may route), else `encode` with a prompt."""
         model = self._model()
-        options: dict[str, Any] = {
-            "batch_size": self._batch_size,
-            "show_progress_bar": False,
-            "convert_to_numpy": True,
-        }
+        options: dict[str, Any] = {"batch_size": self._batch_size, "show_progress_bar": False, "convert_to_numpy": True}
         defined = [name for name in _PROMPT_NAMES[kind] if model.prompts.get(name)]
         if not any(model.prompts.values()):
             options["prompt"] = prompts_for(self._name).get(kind, "")

@@ -9,8 +9,6 @@ information grows by an amount. The basic level here maximises the geometric mea
 which is 0 at the root and small near the leaves. A leaf is never the basic level.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Concepts are cached. A cached one holds while neither its label nor its parent's
 at or below a node changes the statistics of its parent too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

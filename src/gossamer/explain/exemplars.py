@@ -1,7 +1,5 @@
 """Documents that stand for a concept: the one nearest to its mean, then typical ones that differ from it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

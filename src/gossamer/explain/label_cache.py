@@ -5,8 +5,6 @@ quarter. After that it is made again, and the old terms stay if all of them are 
 documents changes few labels and costs little. Where the user has a labeller, it words each label that is made.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterable

@@ -12,8 +12,6 @@ frequency. Shares are of passages in a sample; q is smoothed towards r where the
 Everything here is a function of its arguments: no tree, no cache. See `label_cache` for those.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set

@@ -10,8 +10,6 @@ With documents of banking77 as queries, the best match had an F1 with the query'
 alone, .36 for the third root of P, .38 for the square root, .13 for P. All internal nodes are scored.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from gossamer.array_types import Doubles, Floats

@@ -5,8 +5,6 @@ near as the query, the query included, is the p-value of a conformal test: were 
 were, it would be below 0.05 in one case of twenty, whatever the data (Vovk, Gammerman and Shafer 2005).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

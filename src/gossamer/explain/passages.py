@@ -1,7 +1,5 @@
 """The texts behind a tree, and how many characters of them are read and shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 

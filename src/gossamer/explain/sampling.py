@@ -7,8 +7,6 @@ So the sample of a concept, as far as it lies below a child, is part of the chil
 or less changes a sample by at most one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 

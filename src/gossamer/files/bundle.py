@@ -132,10 +132,7 @@ def fold(parts: Mapping[str, Bundle], params: Mapping[str, Any], arrays: Mapping
     """A bundle that contains others under their names, beside settings and arrays of its own."""
     return Bundle(
         params={**params, **{name: part.params for name, part in parts.items()}},
-        arrays={
-            **arrays,
-            **{f"{name}.{key}": a for name, part in parts.items() for key, a in part.arrays.items()},
-        },
+        arrays={**arrays, **{f"{name}.{key}": a for name, part in parts.items() for key, a in part.arrays.items()}},
     )
 
 

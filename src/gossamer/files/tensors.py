@@ -5,8 +5,6 @@ safetensors is not used: it builds the whole file in memory and aborts the proce
 compare the two.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping

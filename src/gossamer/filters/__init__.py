@@ -27,8 +27,6 @@ Python evaluation of the same nodes on random input. The meaning follows MongoDB
   refused while it is parsed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Sizes are counted while parsing, so that a filter that is too large is refused before it costs much.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping

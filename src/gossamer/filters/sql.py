@@ -9,8 +9,6 @@ SQLite before 3.45 cuts texts from JSON at a NUL. New metadata cannot contain on
 U+0001, so that "a\\0b" is not found as "a" (but it is found as "a\\1b").
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from itertools import pairwise

@@ -5,8 +5,6 @@ the recall of each step: the share of the true ten best that was found. `Calibra
 steps. The ladder is one of slacks for a walk along links, and one of budgets where there are no links.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable

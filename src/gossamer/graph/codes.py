@@ -9,8 +9,6 @@ Leaves have a row each. Internal nodes have one for their mean, with what the es
 (the expected smallest of n normal values; the formula is in `walk`).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final, NamedTuple
 

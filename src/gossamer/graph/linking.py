@@ -8,8 +8,6 @@ the tree, where it is found all the same. (Linking all at once, in rounds that e
 took two and a half times as many distances for links as good.)
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -7,8 +7,6 @@ to a query, ends at the nearest leaves (Toussaint 1980; thinning as in HNSW, Mal
 are those between codes.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final, NamedTuple, TypeAlias
 

@@ -5,8 +5,6 @@ changed, and `None` where there are too few leaves to need one. A search holds t
 due for what is decided by the numbers in it and in the tree: `needs_building`, `is_current`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -188,10 +186,7 @@ def with_removed(graph: SearchGraph | None, t: TreeArrays, rows: Ints, beside: I
     if graph is None or int(t.meta[Meta.LEAVES]) <= SMALL:
         return None
     graph = replace(
-        graph,
-        removed=graph.removed + len(rows),
-        changed=graph.changed + len(rows),
-        version=int(t.meta[Meta.CHANGES]),
+        graph, removed=graph.removed + len(rows), changed=graph.changed + len(rows), version=int(t.meta[Meta.CHANGES])
     )
     codes, links, entry_points = graph.arrays
     gone = np.unique(rows[~np.isfinite(t.norm[rows])]).astype(np.int32)

@@ -11,8 +11,6 @@
 3. Score the best leaves exactly, and write their documents.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Memory that the kernels of a search write into instead of allocating, and the pool it is taken from."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np

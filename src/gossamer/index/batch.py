@@ -1,7 +1,5 @@
 """The arguments of `Index.add` → a `Batch`, in which texts, ids, metadata and given vectors are checked."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

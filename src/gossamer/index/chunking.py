@@ -13,8 +13,6 @@ Pieces do not cross word borders, and cuts are made between pieces only, so a pa
 as pieces. The time is linear in the length of the text, whatever the text is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ An index may come from someone else, and then so does the name of its encoder. L
 weights, modules of a repository), so only encoders that bring no code are loaded because an index names them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias

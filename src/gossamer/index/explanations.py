@@ -5,8 +5,6 @@
 The contribution of a step is its gain, log p(x|c) − log p(x|parent), on the scale of the cosine (see `rank.gains`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """A ranking → hits: documents with their paths, the words that match and, if wanted, explanations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from gossamer.index.explanations import Placed, explain_hits, place

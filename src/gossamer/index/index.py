@@ -10,8 +10,6 @@ arguments and says what happens in which order: `batch` and `upsert` for a chang
 search.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -7,8 +7,6 @@ which documents differ, but what is far from all documents differs in the others
 with MiniLM: .90 whitened, .98 raw).
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ and both parts of their scores, best first. The arithmetic is in `gossamer.rank.
 document's score does not depend on the filter it was found through.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -61,9 +59,11 @@ def score_all(view: View, query: Query) -> AllScores:
     passages = np.fromiter(owners, np.int64, len(owners))
     documents = np.fromiter(owners.values(), np.int64, len(owners))
     cosines = np.array(_cosines(view, query, list(owners)))
-    order = np.lexsort((passages, -cosines, documents))
-    _, firsts = np.unique(documents[order], return_index=True)
-    best = order[firsts]
+    if (np.diff(documents) > 0).all():  # each document has one passage
+        best = np.arange(len(documents))
+    else:
+        order = np.lexsort((passages, -cosines, documents))
+        best = order[np.unique(documents[order], return_index=True)[1]]
     lexical = np.array([query.lexical.get(document, 0.0) for document in documents[best].tolist()])
     return AllScores(documents[best], passages[best], cosines[best], lexical)
 

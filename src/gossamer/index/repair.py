@@ -5,8 +5,6 @@ are encoded again, if the encoder can be loaded. The tree is built again. The ne
 one, which is then renamed, never removed. What could not be read is listed in the result.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

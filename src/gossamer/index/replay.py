@@ -9,8 +9,6 @@ Opening tries, in this order: a snapshot and the log after it; the whole log sin
 passages (`regrown`); and where even that fails, exact search without a tree (`degraded`).
 """
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ through `writer` and `write`, in this order: write it into an open transaction; 
 nothing can fail; commit; apply it to the tree. So a change that returned is durable, and one that failed left nothing.
 """
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 The functions below it compute the vectors that are missing, and return the `Change`.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Sequence
 from copy import deepcopy

@@ -6,8 +6,6 @@ on MS MARCO (31k documents, 471 queries, fused with MiniLM) nDCG@10 is 76.5 with
 a query and 27.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

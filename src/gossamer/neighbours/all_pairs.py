@@ -9,8 +9,6 @@ compared with two others in one round, and threads share nothing; and codes that
 first, so that later ones are seldom nearer than those found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 

@@ -4,8 +4,6 @@ A collection is a pair of arrays, `keys` and `items`, of which the first `size` 
 comes first. To order by falling keys, pass them negated. Numba compiles each function for the types it is called with.
 """
 
-from __future__ import annotations
-
 from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
 from gossamer.runtime.jit import subkernel
 

@@ -8,8 +8,6 @@ kept and searched. `choose_robust_grid` reads a sample and goes by medians: it i
 every round of agglomeration, and must not depend on a minority of the vectors.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

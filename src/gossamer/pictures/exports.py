@@ -1,7 +1,5 @@
 """A branch of the tree for other programs: nested JSON or Graphviz DOT."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from typing import Any, Final, Literal, TypeAlias

@@ -4,8 +4,6 @@ The script is `page.js` with the modules of `gossamer/web` that it imports. Text
 as text, never as markup; the content security policy allows no script but this one, known by its hash.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

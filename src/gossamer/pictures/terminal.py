@@ -1,7 +1,5 @@
 """A branch as lines for a terminal: size, id and name of each concept, typical documents, answers to a query."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rich.text import Text

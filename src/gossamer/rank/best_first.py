@@ -1,7 +1,5 @@
 """Query → documents by the paper's best-first traversal (section 3.4.1): always open the densest node seen so far."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from gossamer.array_types import NONE, Doubles, Floats, Ints

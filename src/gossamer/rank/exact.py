@@ -1,7 +1,5 @@
 """Query and documents that are named → their exact scores: for filters, and for what lies below one concept."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

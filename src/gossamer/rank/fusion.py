@@ -9,11 +9,9 @@ Both lists are read only as deep as needed, by Fagin's threshold argument: a doc
 scores at most the sum of where the two lists stand, so once k documents reach that sum no other can replace them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,11 +25,8 @@ _DIGITS: Final = 9
 """Decimal places of a cosine. Beyond is the noise of float32, and equal texts must score equal."""
 
 
-class Best(NamedTuple):
-    """The best passage of a document."""
-
-    cosine: float
-    passage: PassageNumber
+Best: TypeAlias = tuple[float, PassageNumber]
+"""The best passage of a document: its cosine and its number. (A plain tuple: fifty are made for a search.)"""
 
 
 class Scored(NamedTuple):
@@ -81,8 +76,9 @@ def best_of(
     best: dict[DocumentNumber, Best] = {}
     for passage, document in owners.items():
         cosine = cosines[passage]
-        if document not in best or (cosine, -passage) > (best[document].cosine, -best[document].passage):
-            best[document] = Best(cosine, passage)
+        known = best.get(document)
+        if known is None or (cosine, -passage) > (known[0], -known[1]):
+            best[document] = (cosine, passage)
     return best
 
 

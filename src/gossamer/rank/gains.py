@@ -7,8 +7,6 @@ less a part that the root gives. On the sphere all lengths are one radius: the s
 same for every document, and documents can be compared step by step.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple

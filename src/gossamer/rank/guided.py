@@ -5,8 +5,6 @@ exactly, so scores are those of an exhaustive search. It answers None where an e
 functions take the tree arrays and the graph that describes them, and change neither.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

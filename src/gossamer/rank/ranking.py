@@ -1,7 +1,5 @@
 """Query and `SearchRequest` → documents: the ranker that a request calls for."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from gossamer.array_types import Floats, Longs

@@ -14,8 +14,6 @@ a document 16,777,216 and a .json file, which is read whole, 268,435,456. Larger
 compressed.
 """
 
-from __future__ import annotations
-
 import logging
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Rows → records: which field is the text, which is the id, and which become metadata."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice

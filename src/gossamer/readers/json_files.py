@@ -1,7 +1,5 @@
 """JSON: files with one object a line (.jsonl), a list of objects or one object (.json), and standard input."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat

@@ -1,7 +1,5 @@
 """Open text files: compressed or not, with or without a byte order mark, and with invalid UTF-8."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import io

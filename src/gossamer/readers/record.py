@@ -1,7 +1,5 @@
 """The records that reading returns, and the counts of what was read and what was left out."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Iterator

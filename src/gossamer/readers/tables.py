@@ -9,8 +9,6 @@ thousand lines has as many fields as the header, the file is taken for the secon
 that many fields.
 """
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from collections.abc import Iterator

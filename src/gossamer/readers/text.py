@@ -1,7 +1,5 @@
 """Plain text and Markdown: one document a file, or one a line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Convert values from files to what JSON metadata and SQLite can store."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

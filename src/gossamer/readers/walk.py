@@ -7,8 +7,6 @@ inside the given folder: otherwise a folder from a stranger could put any of you
 even if it is a pipe; in a folder only regular files are.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -8,8 +8,6 @@ index         `Index`: documents, hits, the state of an index
 Importing this package imports no numpy, so that `gossamer --help` stays fast.
 """
 
-from __future__ import annotations
-
 from gossamer.results.concepts import Concept, ConceptMatch, Exemplar, LabelRequest, Novelty, Outline, Topics
 from gossamer.results.explanation import ConceptStep, Explanation, Rival
 from gossamer.results.index import Document, Hit, Hits, IndexInfo, LostDocument, Repair

@@ -1,7 +1,5 @@
 """Concepts of the tree in words: labels, exemplars, topics, outlines, and how well a query fits them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Why a document scores as it does: the figures, and the same as sentences, text, JSON and HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from html import escape

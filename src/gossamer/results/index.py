@@ -1,7 +1,5 @@
 """What `Index` returns: documents, answers to a search, the state of an index and of a repair."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ A deadline applies to the thread that set it. Long loops call `check`; `store.da
 for SQLite or a lock. Compiled kernels and encoders are not stopped. Changes ignore deadlines.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time

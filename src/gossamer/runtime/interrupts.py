@@ -1,7 +1,5 @@
 """Delay Ctrl-C until a change is complete."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

@@ -12,8 +12,6 @@ pyproject.toml pins Numba below the first version not yet tested, and tests/runt
 changes its meaning.
 """
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import logging

@@ -1,7 +1,5 @@
 """The process that opened something: after a fork, a child must not use the threads, locks and files of its parent."""
 
-from __future__ import annotations
-
 import os
 
 from gossamer.errors import ForkedError

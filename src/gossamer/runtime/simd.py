@@ -1,8 +1,6 @@
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 """Vector instructions that the compiler does not find by itself, written in LLVM's intermediate language."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from llvmlite import ir

@@ -1,7 +1,5 @@
 """Run a batch on all cores: threads over kernels that release the GIL."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait

@@ -14,8 +14,6 @@ background_labelling  labels concepts before anyone asks for them
 The service knows an index by its public methods: it imports `index`, `results` and `errors`.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from gossamer.errors import MissingExtraError

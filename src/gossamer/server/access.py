@@ -4,8 +4,6 @@ The body is read here as a whole, so that a route begins with all of it or not a
 exception: it is read as it arrives, and each of its lines is limited.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ A request passes `RequestMiddleware` (id, headers, log), CORS if origins are nam
 and then its route. Every route exists twice: under /v1 for the first index, and under /v1/indexes/{name} for each.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence

@@ -4,8 +4,6 @@ uvicorn with httptools has none of these. Endless headers would fill the memory 
 so would answers to clients that do not read them.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, Final
 

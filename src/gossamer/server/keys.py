@@ -5,8 +5,6 @@ the hash is: a salted SHA-256 is enough. A slow hash (scrypt) protects passwords
 let anyone keep the server busy by sending wrong keys.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

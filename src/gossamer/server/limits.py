@@ -1,7 +1,5 @@
 """Limits of a server: what one request may ask for, and how many requests are served at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Figures for Prometheus, in a registry of their own."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Around every request: an id, security headers, a log line, metrics, and unexpected errors as problem details."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -1,7 +1,5 @@
 """The OpenAPI document: FastAPI's, with every error and the need for keys declared."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from fastapi import FastAPI

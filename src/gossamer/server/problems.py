@@ -4,8 +4,6 @@
 Messages about input are sent as they are. Messages about the server, which may name paths on its disk, are only logged.
 """
 
-from __future__ import annotations
-
 import errno
 import re
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ non-standard JSON are treated as without this. A body that is large or has many 
 error: FastAPI would describe all of them, which takes gigabytes and minutes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Coroutine

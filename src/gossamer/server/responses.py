@@ -1,7 +1,5 @@
 """Values as JSON responses: dataclasses field by field, errors as problem details."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import fields, is_dataclass

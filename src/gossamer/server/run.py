@@ -4,8 +4,6 @@ On SIGTERM or Ctrl-C the server stops listening, refuses new writes, finishes th
 closes the indexes. A second Ctrl-C does not wait for slow reads; a write that has begun is still finished.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import logging
 import signal

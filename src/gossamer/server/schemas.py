@@ -1,7 +1,5 @@
 """Requests and answers as pydantic models. Answers have the fields of the dataclasses in `gossamer.results`."""
 
-from __future__ import annotations
-
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, get_type_hints
 

@@ -1,7 +1,5 @@
 """What routes share: the parts of the server, and dependencies that find the index and check the key of a request."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

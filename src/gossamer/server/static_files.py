@@ -3,8 +3,6 @@
 The path of a request never becomes a path on disk.
 """
 
-from __future__ import annotations
-
 import hashlib
 import mimetypes
 from collections.abc import Awaitable, Callable

@@ -9,8 +9,6 @@ is waited for; one that still waits in line after the time limit is taken out an
 would wait behind too many others is refused at once, with 503.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

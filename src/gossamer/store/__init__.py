@@ -16,8 +16,6 @@ SQLite holds everything that cannot be derived. The tree is a function of the lo
 snapshot only saves time. Nothing here knows the tree: `gossamer.index.replay` applies the log to it.
 """
 
-from __future__ import annotations
-
 from gossamer.store.log import Change, Step
 from gossamer.store.rows import DocumentRow, PassageRow
 from gossamer.store.schema import Settings

@@ -1,7 +1,5 @@
 """Backup: a copy of an index as of one operation, made while the index may be written. The copy is an index itself."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

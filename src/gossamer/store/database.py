@@ -8,8 +8,6 @@ A connection must not be used, nor even closed, in a child process that was fork
 "How to corrupt", section 2.6). A child raises `ForkedError` and never closes the connections it inherited.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The paths of the files in a .gsm folder."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The log gives the tree: the steps, applied in their order, always yield the same tree (see `gossamer.index.replay`).
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -13,8 +13,6 @@ This module opens the database only while this process has no connection to it: 
 the process holds on it, SQLite's included.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 import zlib

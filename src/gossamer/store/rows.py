@@ -3,8 +3,6 @@
 Each is written with a checksum that is compared on reading: SQLite keeps none, and would not notice a flipped bit.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """Read what a damaged documents.sqlite still contains, row by row."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Snapshots: the tree and the whitener as they were after an operation. Opening then replays only the log after it."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -4,8 +4,6 @@ documents.sqlite holds everything that cannot be derived. Where it is damaged, o
 cure. The tree is derived from it by `gossamer.index.replay`.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

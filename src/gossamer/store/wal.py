@@ -8,8 +8,6 @@ Only the log is opened here: closing the database or its -shm file would drop th
 this process ("How to corrupt", section 2.2).
 """
 
-from __future__ import annotations
-
 import io
 import os
 import struct

@@ -14,8 +14,6 @@ knows those that its parts knew, and only these are compared. When a third of th
 neighbours are found again; the last 1,500 are compared exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, NamedTuple
 

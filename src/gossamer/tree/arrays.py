@@ -7,8 +7,6 @@ used again last in, first out.
 The names of the arrays, and the places in `meta` and `limits`, are part of the file format.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final, NamedTuple
 
 import numpy as np

@@ -12,8 +12,6 @@ With H = Σ_d log σ²_d of a node, D dimensions and acuity a, h = H − D·log 
 weights of the children add up to one, so the constant cancels, and leaves, whose h is 0, drop out of the sums.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
@@ -23,16 +21,7 @@ from gossamer.neighbours.ordering import copy
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.simd import prefetch
 from gossamer.tree.arrays import Limit, Meta, TreeArrays
-from gossamer.tree.structure import (
-    add_document,
-    attach,
-    detach,
-    find_leaf,
-    free_inner,
-    new_inner,
-    new_leaf,
-    replace,
-)
+from gossamer.tree.structure import add_document, attach, detach, find_leaf, free_inner, new_inner, new_leaf, replace
 from gossamer.tree.utility import (
     TIE,
     LogScale,

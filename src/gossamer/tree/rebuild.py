@@ -9,8 +9,6 @@ the tree alone found 0.86 with 2,000 nodes on MS MARCO, 0.90 after two such pass
 rebuilt; a pass after rebuilding loses some of that again (0.89).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, NamedTuple
 

@@ -4,8 +4,6 @@ A leaf without documents goes, and an internal node left with one child is repla
 or splitting made stay.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from gossamer.array_types import NONE, Doubles, Longs

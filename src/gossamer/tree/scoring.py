@@ -84,14 +84,7 @@ def blend(leaf: float, ancestors: float, root: float, length: int, mean: bool, c
 
 @subkernel
 def path_score(
-    t: TreeArrays,
-    leaf: int,
-    x: Floats,
-    mean: bool,
-    context: float,
-    known: Doubles,
-    stamps: Doubles,
-    stamp: float,
+    t: TreeArrays, leaf: int, x: Floats, mean: bool, context: float, known: Doubles, stamps: Doubles, stamp: float
 ) -> float:
     """The exact score of a leaf.
 

@@ -1,7 +1,5 @@
 """Changes to the links between nodes: slots, lists of children and documents, leaves by content. No statistics here."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from gossamer.array_types import NONE, Floats, Ints, Longs

@@ -10,8 +10,6 @@ one for a dimension (50 ns against 500 ns at 256 dimensions). Every factor is at
 `log_scale` chooses blocks that cannot overflow.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final, NamedTuple
 

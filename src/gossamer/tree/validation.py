@@ -19,8 +19,6 @@ That parents form no cycle follows without following them: an internal node has 
 documents as they have together, so sizes fall from parent to child, which they could not around a cycle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 

@@ -102,10 +102,7 @@ class IdMap:
     def to_arrays(self) -> Arrays:
         """The ids and their document numbers as arrays; strings as UTF-8 end to end, with where each ends."""
         ids, numbers = list(self._number_of), list(self._number_of.values())
-        arrays: Arrays = {
-            "id_numbers": np.array(numbers, np.int64),
-            "id_next": np.array([self._next], np.int64),
-        }
+        arrays: Arrays = {"id_numbers": np.array(numbers, np.int64), "id_next": np.array([self._next], np.int64)}
         if self.kind is str:
             encoded = [str(id).encode() for id in ids]
             arrays["id_text"] = np.frombuffer(b"".join(encoded), np.uint8)

@@ -1,7 +1,5 @@
 """What the presets of an index stand for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal
 

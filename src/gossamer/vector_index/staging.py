@@ -5,8 +5,6 @@ two steps. A change is an insertion into the tree that is there, a new agglomera
 has doubled), or a fit: the whitener or the acuity is chosen from all vectors, and a new tree is built.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Final, TypeAlias

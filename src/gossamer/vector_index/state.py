@@ -4,8 +4,6 @@ A whitener, a tree over the projected vectors, the ids of its documents and the 
 under the lock of the index; `staging` replaces or changes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self, TypeAlias

@@ -3,8 +3,6 @@
 Vectors are checked here, once. `state` holds the parts and their form on disk, `staging` changes them.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator

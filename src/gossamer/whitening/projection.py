@@ -8,8 +8,6 @@ A row that is very far from the mean or very near to it leaves the range of floa
 float64. On the sphere the result is finite for every finite row.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

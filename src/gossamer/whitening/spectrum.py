@@ -4,8 +4,6 @@ A corpus is a matrix of finite numbers of any real dtype; `Whitener` and `Vector
 chunks and converted to float32: memory beyond the corpus is a chunk, a few D × D matrices, and the sample of ICA.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Importing scikit-learn takes about a second, so an index uses `Whitening`, and only users of this class wait for it.
 """
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

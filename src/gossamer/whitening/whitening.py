@@ -23,8 +23,6 @@ with more (SciFact, c = 0.15: 48.5 at γ=0.5, 50.4 at 1) or with less (Cranfield
 joined to T5 or SmolLM2 (c = 0.24 to 0.38) is as good at 0.5 as at 1.
 """
 
-from __future__ import annotations
-
 import os
 from numbers import Integral, Real
 from typing import Any, Final, Literal, Self
@@ -192,11 +190,7 @@ class Whitening:
                 "fitted_strength": self.strength_,
                 "fitted_mean_cosine": self.mean_cosine_,
             },
-            arrays={
-                "mean": self.mean_,
-                "components": self.components_,
-                "explained_variance": self.explained_variance_,
-            },
+            arrays={"mean": self.mean_, "components": self.components_, "explained_variance": self.explained_variance_},
         )
 
     @classmethod

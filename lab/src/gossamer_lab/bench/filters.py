@@ -36,7 +36,7 @@ def run(data: Data, *, repeats: int, n_threads: int, say: Say) -> Report:
         rows = restricted_rows(data, index, repeats, say)
     notes = [
         "allowed: a random set of ids; within: one concept. recall@10 among the allowed, against exact. batch: all "
-        "queries share the filter of one call; single: the filter is handed over with each query.",
+        "queries share the filter of one call; single: the filter is handed over with each query."
     ]
     say("exchanging half of the documents")
     churn(data.X[:3000], data.Q[:5])  # compiles

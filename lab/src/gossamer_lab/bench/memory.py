@@ -47,7 +47,7 @@ def run(data: Data, *, say: Say) -> Report:
     parts["arrays of an index just built, with room to grow"] = sum(_by_part(index).values())
     notes = [
         f"vectors held: {held / _MEGABYTE:,.1f} MB, whitened float32; vectors given: {given / _MEGABYTE:,.1f} MB. "
-        "process: growth of the resident set of a fresh process; path-sum with context keeps weights of its own.",
+        "process: growth of the resident set of a fresh process; path-sum with context keeps weights of its own."
     ]
     if not sizes:
         notes.append("This system has no /proc, from which the resident set is read.")

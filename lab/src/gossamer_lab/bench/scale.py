@@ -41,7 +41,7 @@ def run(data: Data, *, repeats: int, quick: bool, say: Say) -> Report:
         rows.append({"documents": size, **builds[0].nodes_needed(X, data.Q)})
     notes = [
         "linked and tree alone: nodes scored for recall@10 of 0.95, read between settings (linear in recall and log "
-        "nodes); target: what the calibrated recall=0.95 spent and found.",
+        "nodes); target: what the calibrated recall=0.95 spent and found."
     ]
     sections = [
         section("growing, by size", shapes),

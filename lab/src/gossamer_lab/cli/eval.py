@@ -107,9 +107,7 @@ def _list(screen: Screen) -> None:
 
 
 _PAPER = examples(
-    "gossamer eval paper --quick",
-    "gossamer eval paper --table 1 --table 3",
-    "gossamer eval paper --out docs/results",
+    "gossamer eval paper --quick", "gossamer eval paper --table 1 --table 3", "gossamer eval paper --out docs/results"
 )
 
 

@@ -74,7 +74,7 @@ def held_back(sets: Sequence[Halves], chooser: Chooser, chosen: Settings) -> Tab
             rows.append({**about, "method": name, MAIN: base + found.mean, **differing(found)})
     notes = [
         f"Chosen: {chosen.name}. Queries of qqp and msmarco are the half that chose nothing; other collections took "
-        "no part. cranfield is so small that the default leaves its vectors as they are.",
+        "no part. cranfield is so small that the default leaves its vectors as they are."
     ]
     return Table("held-back", "On queries held back", rows, notes, {f"Δ {MAIN}": 2, "p": 4, MAIN: 2})
 

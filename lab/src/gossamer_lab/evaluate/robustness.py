@@ -97,7 +97,7 @@ def report(job: Job, *, documents: int = 10_000) -> Report:
     rows = [_row(name, each, job) for name, each in embeddings.items()]
     notes = [
         f"{MAIN} in percent, {len(data.Q):,} queries; queries' own texts dropped. mean cosine: of two different "
-        "documents, by which the default chooses its strength γ.",
+        "documents, by which the default chooses its strength γ."
     ]
     table = Table("robustness", f"QQP, {len(data.E):,} documents", rows, notes, {"mean cosine": 2, "γ": 2})
     return job.report("robustness", f"QQP, {len(data.E):,} documents, {len(data.Q):,} queries", [table])

@@ -1,7 +1,5 @@
 """About the server and its indexes: info, the list of indexes, rebuild, health and metrics."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter, Depends, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 

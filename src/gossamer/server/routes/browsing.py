@@ -1,7 +1,5 @@
 """Routes for browsing: concepts, topics, and the tree as columns for a map."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

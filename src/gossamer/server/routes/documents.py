@@ -4,8 +4,6 @@ A stream has one document a line. Lines are gathered into batches of bounded siz
 of the answer counts what is durable by then, so a client that loses the connection knows where to go on.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Routes for queries: search, explain, novelty."""
 
-from __future__ import annotations
-
 import time
 from typing import Final
 
