@@ -11,7 +11,7 @@ import pytest
 from gossamer.array_types import NONE
 from gossamer.graph.calibration import Effort
 from gossamer.graph.codes import Scale
-from gossamer.graph.walk import ENTRIES, Filter, Limits, Queries, search_rows
+from gossamer.graph.walk import ENTRIES, Filter, Search, search_rows
 from gossamer.graph.workspace import new_workspace
 from gossamer.rank.guided import search_with_effort
 from gossamer.tree.scoring import EVERYTHING, empty_ranking
@@ -30,12 +30,12 @@ def without_links() -> Grown:
     return Grown(topics(2000), linked=False)
 
 
-def expected(grown: Grown, x: Matrix, k: int, limits: Limits, allowed: set[int] | None) -> tuple[list[int], int]:
+def expected(grown: Grown, x: Matrix, search: Search, allowed: set[int] | None) -> tuple[list[int], int]:
     """Documents, best first, and nodes scored, by the oracle of the walk and exact scores of what it finds."""
     t, (codes, links, entry) = grown.t, grown.graph.arrays
     workspace, parts = new_workspace(t, 16), np.empty(ENTRIES, np.int32)
     scale = Scale(*encode_query(x, codes, workspace.query))
-    scored = nearest_parts(entry, scale, limits.most_nodes, workspace, parts)
+    scored = nearest_parts(entry, scale, search.most_nodes, workspace, parts)
     query = workspace.query.astype(np.int64)
     distances = scale.norm + codes.leaf_norm - scale.factor * (codes.leaf @ query)
     starts = list(dict.fromkeys(entry.leaves[part] for part in parts.tolist() if part != NONE))
@@ -47,13 +47,13 @@ def expected(grown: Grown, x: Matrix, k: int, limits: Limits, allowed: set[int] 
             for row, degree in enumerate(links.degree.tolist())
         },
         lambda row: float(distances[row]),
-        oracle.Terms(max(k, 10), limits.slack, codes.step, links.unit, limits.width, limits.most_nodes - scored),
+        oracle.Terms(max(search.k, 10), search.slack, codes.step, links.unit, search.width, search.most_nodes - scored),
         allowed,
     )
-    found = (walked.kept if allowed is None else walked.allowed)[: limits.rescored]
+    found = (walked.kept if allowed is None else walked.allowed)[: search.rescored]
     leaves = {row: int(t.owner[row]) for row in found}
     documents = sorted((-log_p(t, leaf, x), int(t.first_document[leaf])) for leaf in leaves.values())
-    return [document for _, document in documents[:k]], scored + walked.scored + 1
+    return [document for _, document in documents[: search.k]], scored + walked.scored + 1
 
 
 @pytest.mark.parametrize("slack", [0.97, 1.0, 1.05, 1.3, np.inf])
@@ -63,16 +63,16 @@ def test_a_walk_is_that_of_the_oracle(
     grown: Grown, slack: float, k: int, width: int, most: int, filtered: bool
 ) -> None:
     t = grown.t
-    limits = Limits(slack, most, width, width)
+    search = Search(k, 0.0, slack, most, width, width)
     documents = np.arange(0, 2000, 3)
     rows = t.row[t.leaf[documents]]
     flags = np.zeros(len(t.vectors), np.uint8), np.zeros(len(t.leaf), np.uint8)
     flags[0][rows], flags[1][documents] = 1, 1
     allowed = Filter(*flags) if filtered else Filter(EVERYTHING, EVERYTHING)
     ranked, Q = empty_ranking(12, k), QUERIES[:12]
-    search_rows(t, grown.graph.arrays, Queries(Q, k, 0.0), limits, allowed, new_workspace(t, 256), ranked)
+    search_rows(t, grown.graph.arrays, Q, search, allowed, new_workspace(t, 256), ranked)
     for x, found, visited in zip(Q, ranked.documents.tolist(), ranked.visited.tolist(), strict=True):
-        best, scored = expected(grown, x, k, limits, set(rows.tolist()) if filtered else None)
+        best, scored = expected(grown, x, search, set(rows.tolist()) if filtered else None)
         assert [document for document in found if document != NONE] == best
         assert visited == scored
 
@@ -112,23 +112,23 @@ def test_links_too_long_to_help_are_not_followed(grown: Grown) -> None:
     """With all of them taken for short, more is looked at and hardly more found."""
     arrays = grown.graph.arrays
     short = arrays._replace(links=arrays.links._replace(length=np.zeros_like(arrays.links.length)))
-    limits, ours, theirs = Limits(1.1, 1 << 30, 1024, 120), empty_ranking(200, 10), empty_ranking(200, 10)
+    search, ours, theirs = Search(10, 0.0, 1.1, 1 << 30, 1024, 120), empty_ranking(200, 10), empty_ranking(200, 10)
     for each, ranked in ((arrays, ours), (short, theirs)):
         workspace, everything = new_workspace(grown.t, 1024), Filter(EVERYTHING, EVERYTHING)
-        search_rows(grown.t, each, Queries(QUERIES, 10, 0.0), limits, everything, workspace, ranked)
+        search_rows(grown.t, each, QUERIES, search, everything, workspace, ranked)
     assert ours.visited.mean() < 0.93 * theirs.visited.mean()
     assert (ours.documents == theirs.documents).mean() > 0.97
 
 
 def test_marks_that_begin_again_mean_nothing_old(grown: Grown) -> None:
     """There are 255 of them; here every leaf has the first, and it is the first one's turn again."""
-    workspace, limits = new_workspace(grown.t, 512), Limits(1.1, 1 << 30, 512, 120)
+    workspace, search = new_workspace(grown.t, 512), Search(10, 0.0, 1.1, 1 << 30, 512, 120)
     found = [empty_ranking(1, 10) for _ in range(2)]
     for number, ranked in enumerate(found):
         if number:
             workspace.marks[:], workspace.stamp[0] = 1, 254
-        queries, everything = Queries(QUERIES[:1], 10, 0.0), Filter(EVERYTHING, EVERYTHING)
-        search_rows(grown.t, grown.graph.arrays, queries, limits, everything, workspace, ranked)
+        everything = Filter(EVERYTHING, EVERYTHING)
+        search_rows(grown.t, grown.graph.arrays, QUERIES[:1], search, everything, workspace, ranked)
     assert workspace.mark[0] == 1
     assert np.array_equal(found[0].documents, found[1].documents)
     assert np.array_equal(found[0].visited, found[1].visited)

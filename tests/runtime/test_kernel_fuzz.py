@@ -245,9 +245,8 @@ def _walk(w: World) -> None:
         for slack, most in ((np.inf, 1 << 30), (1.1, 50), (1.0, 1)):
             for context in (0.0, 0.5):
                 for allowed in (walk.Filter(EVERYTHING, EVERYTHING), flags):
-                    queries, limits = walk.Queries(w.X, 5, context), walk.Limits(slack, most, 64, 40)
-                    out = empty_ranking(len(w.X), 5)
-                    walk.search_rows(w.t, graph, queries, limits, allowed, new_workspace(w.t, 64), out)
+                    search, out = walk.Search(5, context, slack, most, 64, 40), empty_ranking(len(w.X), 5)
+                    walk.search_rows(w.t, graph, w.X, search, allowed, new_workspace(w.t, 64), out)
 
 
 def _link(w: World) -> None:

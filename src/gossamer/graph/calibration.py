@@ -90,20 +90,18 @@ class Calibration:
         None where calibration never saw that recall: such data (tight clusters far apart, two dimensions) is better
         searched exhaustively than badly.
         """
-        wanted = recall + _MARGIN * (1.0 - recall)
-        recalls = self.recalls
+        wanted, recalls, efforts = recall + _MARGIN * (1.0 - recall), self.recalls, SLACKS if self.linked else BUDGETS
         step = bisect_left(recalls, wanted)
         if step == len(recalls):
             return None
-        efforts = SLACKS if self.linked else BUDGETS
         spent = efforts[step]
-        if step > 0:
+        if step > 0:  # interpolate
             share = (wanted - recalls[step - 1]) / (recalls[step] - recalls[step - 1])
             spent = efforts[step - 1] + (spent - efforts[step - 1]) * share
         if not self.linked:
-            return Effort(most_nodes=math.ceil(spent) + 5 * max(0, k - 10), width=2 * k)
+            return Effort(math.inf, math.ceil(spent) + 5 * max(0, k - 10), 2 * k)
         stretch = max(1.0, _STRETCH * math.sqrt(10.0 / max(k, 10)))
-        return Effort(max(spent, 1.0 + stretch * (spent - 1.0)), width=_WIDEST + k)
+        return Effort(max(spent, 1.0 + stretch * (spent - 1.0)), UNLIMITED, _WIDEST + k)
 
 
 class CalibrationCache:

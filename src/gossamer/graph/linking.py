@@ -15,7 +15,7 @@ import numpy as np
 from gossamer.array_types import NONE, Floats, Ints
 from gossamer.graph.codes import Codes
 from gossamer.graph.links import NEW_LINKS, PENDING, Links, LinkWorkspace, add_link, new_link_workspace, thin
-from gossamer.graph.walk import ENTRIES, GraphArrays, Limits, enter, enter_by_parts, follow_links, nearest_parts, start
+from gossamer.graph.walk import ENTRIES, GraphArrays, Search, enter, enter_by_parts, follow_links, nearest_parts, start
 from gossamer.graph.workspace import Workspace, WorkspacePool
 from gossamer.neighbours.all_pairs import nearest_of_all
 from gossamer.runtime.jit import kernel, subkernel
@@ -131,7 +131,7 @@ def search_links(t: TreeArrays, g: GraphArrays, rows: Ints, width: int, w: Works
     everything = np.zeros(0, np.uint8)
     # A walk ends when the links of all that it keeps were followed: what is merely near is as good to link to as the
     # nearest.
-    limits = Limits(1.0, 1 << 30, width, 0)
+    search = Search(width, 0.0, 1.0, 1 << 30, width, 0)
     for i in range(rows.shape[0]):
         scale = start(g.codes, t.vectors[rows[i]], w)
         w.marks[rows[i]] = w.mark[0]
@@ -140,7 +140,7 @@ def search_links(t: TreeArrays, g: GraphArrays, rows: Ints, width: int, w: Works
         for j in range(leaves_beside(t, rows[i], beside)):
             if g.links.degree[beside[j]] != 0:
                 enter(g.codes, beside[j], scale, width, everything, w)
-        follow_links(g, scale, width, limits, everything, w)
+        follow_links(g, scale, search, everything, w)
         n = w.counts[0]
         for j in range(n):
             found[j] = w.rows[j] if w.rows[j] >= 0 else ~w.rows[j]

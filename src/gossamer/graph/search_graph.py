@@ -63,7 +63,7 @@ class SearchGraph:
     like write the rows that a change touches into them, since a copy of the arrays for each added document would take
     longer than adding it (at 76,000 leaves some 40 MB). So they must run while no search does, and the graph they were
     given is not to be used afterwards; `VectorIndex` holds its write lock meanwhile, and no search sees half of a
-    change. `build` shares nothing and needs no lock, if the tree arrays it is given do not change.
+    change. `build` writes into nothing that it is given, and needs no lock if what it is given does not change.
     """
 
     arrays: GraphArrays
@@ -80,8 +80,7 @@ class SearchGraph:
     outside: int = 0
     """Leaves that came since it was built and are outside the grid of the codes."""
     complete: bool = True
-    """Whether every leaf has a code and links. Otherwise too many came or went, and it only serves to build the next.
-    """
+    """Whether every leaf has a code and links. If not, too many came or went, and it serves only to build the next."""
     calibration: Calibration | None = None
     """For scores without context; None until it is measured."""
     contexts: CalibrationCache = field(default_factory=CalibrationCache, compare=False)

@@ -30,7 +30,7 @@ from gossamer.results import LostDocument, Repair
 from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store, rows
 from gossamer.store.backup import replace_folder
 from gossamer.store.database import is_open_here, opening_lock
-from gossamer.store.layout import Layout, disk_errors
+from gossamer.store.layout import Layout, disk_errors, remove_folder
 from gossamer.store.pages import PageSums
 from gossamer.store.salvage import Salvage, apply_frames, restore_header, salvage
 from gossamer.store.wal import read_wal
@@ -68,8 +68,8 @@ def _repair(layout: Layout, encoder: EncoderSpec | None, progress: Progress | No
         kept = _damaged_name(layout)
         replace_folder(draft, layout, kept)
     finally:
-        shutil.rmtree(draft.folder, ignore_errors=True)
         lock.release()
+        remove_folder(draft.folder)
     return Repair(str(layout.folder), len(found.documents), rebuilt.encoded, tuple(found.lost), str(kept))
 
 

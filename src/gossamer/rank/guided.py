@@ -13,14 +13,14 @@ import numpy as np
 from gossamer.array_types import NONE, Floats, Longs
 from gossamer.graph.calibration import Calibration, Effort, calibrate, effort_for_budget
 from gossamer.graph.search_graph import SearchGraph, build, is_current, needs_building
-from gossamer.graph.walk import Filter, Limits, Queries, search_rows
+from gossamer.graph.walk import Filter, Search, search_rows
 from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.request import SearchRequest
 from gossamer.runtime.threads import in_threads
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.rebuild import Neighbours
-from gossamer.tree.scoring import EVERYTHING, Ranked, empty_ranking
+from gossamer.tree.scoring import EVERYTHING, Ranked
 
 _EVERYTHING = Filter(EVERYTHING, EVERYTHING)
 
@@ -68,18 +68,17 @@ def search_with_effort(
     context: float = 0.0, documents: Longs | None = None,
 ) -> Ranked:  # fmt: skip
     """Up to k documents for each row of Q, as many as a search of this effort finds."""
-    ranked = empty_ranking(len(Q), k)
+    ranked = Ranked(np.empty((len(Q), k), np.int64), np.empty((len(Q), k)), np.empty(len(Q), np.int64))
     allowed = _EVERYTHING if documents is None else _filter(t, documents)
     width = max(k, min(effort.width, int(t.meta[Meta.LEAVES])))
     # Without context candidates have the order of their distances, and only those that rounding leaves in doubt are
     # scored. Context changes their order, so all of these are.
     rescored = min(width, 2 * k + (100 if context == 0.0 else 10))
-    limits = Limits(effort.slack, effort.most_nodes, width, rescored)
+    search = Search(k, context, effort.slack, effort.most_nodes, width, rescored)
 
     def work(first: int, last: int) -> None:
         workspace = graph.workspaces.take(t, width)
-        queries = Queries(Q[first:last], k, context)
-        search_rows(t, graph.arrays, queries, limits, allowed, workspace, ranked.rows(first, last))
+        search_rows(t, graph.arrays, Q[first:last], search, allowed, workspace, ranked.rows(first, last))
         graph.workspaces.give_back(workspace)
 
     in_threads(work, len(Q))

@@ -15,7 +15,7 @@ from gossamer.files.file_lock import LockFile
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, schema
 from gossamer.store.database import Database, translated
-from gossamer.store.layout import Layout, disk_errors, sync_folder
+from gossamer.store.layout import Layout, disk_errors, remove_folder, sync_folder
 from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
 from gossamer.store.snapshots import is_snapshot_of
@@ -55,9 +55,9 @@ def _back_up(database: Database, source: Layout | None, target: Layout) -> int:
         replace_folder(draft, target)
         return seq
     finally:
-        if draft is not None:
-            shutil.rmtree(draft.folder, ignore_errors=True)
         lock.release()
+        if draft is not None:
+            remove_folder(draft.folder)
 
 
 def _earlier_copy(target: Layout) -> tuple[str, int] | None:
@@ -110,7 +110,7 @@ def _copy_snapshots(source: Layout, earlier: Layout, draft: Layout, settings: Se
             try:
                 _copy_snapshot(source.snapshot(at), earlier.snapshot(at), draft.snapshot(at))
             except FileNotFoundError:
-                shutil.rmtree(draft.snapshot(at), ignore_errors=True)
+                remove_folder(draft.snapshot(at))
 
 
 def _copy_snapshot(source: Path, earlier: Path, draft: Path) -> None:
@@ -149,7 +149,7 @@ def replace_folder(draft: Layout, target: Layout, keep: Path | None = None) -> N
             raise
         sync_folder(target.folder.parent)
     if there and keep is None:
-        shutil.rmtree(old, ignore_errors=True)
+        remove_folder(old)
 
 
 def _sync(file: Path) -> None:

@@ -2,12 +2,14 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from gossamer.errors import DiskError, GossamerError
+from gossamer.runtime.interrupts import uninterrupted
 
 _SNAPSHOT = re.compile(r"snapshot-(\d+)")
 
@@ -86,6 +88,12 @@ def disk_errors(what: str) -> Iterator[None]:
         if isinstance(error, GossamerError):
             raise
         raise DiskError(f"{what}: {error.strerror or error}") from error
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder; errors are ignored. Ctrl-C waits: it can make `shutil.rmtree` close a descriptor twice."""
+    with uninterrupted():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def sync_folder(folder: Path) -> None:

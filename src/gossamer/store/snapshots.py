@@ -2,11 +2,10 @@
 
 import logging
 import os
-import shutil
 
 from gossamer.errors import CorruptError, GossamerError
 from gossamer.files.bundle import Bundle, fold, read_bundle, read_manifest, write_bundle
-from gossamer.store.layout import Layout, disk_errors, sync_folder
+from gossamer.store.layout import Layout, disk_errors, remove_folder, sync_folder
 
 _KIND = "snapshot"
 _KEPT = 2
@@ -21,11 +20,11 @@ def write_snapshot(layout: Layout, seq: int, identity: str, tree: Bundle) -> Non
     with disk_errors(f"could not write {layout.snapshot(seq)}"):
         try:
             write_bundle(draft, _KIND, fold({"vectors": tree}, {"seq": seq, "identity": identity}, {}))
-            shutil.rmtree(layout.snapshot(seq), ignore_errors=True)  # one that was found damaged
+            remove_folder(layout.snapshot(seq))  # one that was found damaged
             os.rename(draft, layout.snapshot(seq))
             sync_folder(layout.folder)
         except BaseException:
-            shutil.rmtree(draft, ignore_errors=True)
+            remove_folder(draft)
             raise
 
 
@@ -53,7 +52,7 @@ def remove_old(layout: Layout, identity: str, seq: int) -> int | None:
     """
     found = [at for at in layout.snapshots() if at <= seq and is_snapshot_of(layout, at, identity)]
     for at in found[_KEPT:]:
-        shutil.rmtree(layout.snapshot(at), ignore_errors=True)
+        remove_folder(layout.snapshot(at))
     return found[_KEPT - 1] if len(found) >= _KEPT else None
 
 
@@ -61,4 +60,4 @@ def remove_drafts(layout: Layout) -> None:
     """Remove unfinished snapshots that a crash left."""
     for draft in layout.drafts():
         _log.info("removed %s, a snapshot that was never finished", draft)
-        shutil.rmtree(draft, ignore_errors=True)
+        remove_folder(draft)

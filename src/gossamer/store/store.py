@@ -6,7 +6,6 @@ cure. The tree is derived from it by `gossamer.index.replay`.
 
 import logging
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
@@ -21,7 +20,7 @@ from gossamer.files.file_lock import LockFile
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, rows, schema
 from gossamer.store.database import Database, is_open_here, opening_lock, translated
-from gossamer.store.layout import Layout, disk_errors, sync_folder
+from gossamer.store.layout import Layout, disk_errors, remove_folder, sync_folder
 from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
 from gossamer.store.snapshots import is_snapshot_of, read_snapshot, remove_drafts, remove_old, write_snapshot
@@ -109,7 +108,7 @@ class Store:
                 return cls._open(layout, lock)
         except BaseException:
             lock.release()
-            shutil.rmtree(draft.folder, ignore_errors=True)
+            remove_folder(draft.folder)
             raise
 
     @classmethod
@@ -330,7 +329,7 @@ class Store:
         write_snapshot(self.layout, seq, self.settings.identity, tree)
         for other in damaged:
             if other != seq:  # that one was just written again
-                shutil.rmtree(self.layout.snapshot(other), ignore_errors=True)
+                remove_folder(self.layout.snapshot(other))
 
     def remove_old_snapshots(self, seq: int) -> int:
         """Remove all but the newest snapshots up to operation `seq`; returns the operation a replay may start from."""
