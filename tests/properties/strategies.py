@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
+from gossamer import CobwebTree
+
 Matrix = npt.NDArray[np.float32]
 
 KINDS = ("clusters", "grid", "constant", "far", "blob", "line")
@@ -33,3 +35,10 @@ def matrices(draw: st.DrawFn, max_rows: int = 32, max_dim: int = 6) -> Matrix:
 
 acuities = st.sampled_from([0.01, 1 / (2 * np.pi * np.e), 0.5, 1.0, 5.0, 30.0])
 scales = st.sampled_from([1e-6, 1e-3, 1.0, 1e3, 1e6])
+
+
+def tree_of(X: Matrix, acuity: float) -> CobwebTree:
+    """The tree with the rows of X inserted in turn."""
+    tree = CobwebTree(X.shape[1], acuity)
+    tree.insert_many(X)
+    return tree

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gossamer import CobwebTree
 from gossamer.rank.exact import Scoring, rank_listed
 from oracles import ranking
-from properties.strategies import Matrix, acuities, matrices
+from properties.strategies import Matrix, acuities, matrices, tree_of
 
 SCORINGS = [Scoring(False, 0.0), Scoring(False, 0.2), Scoring(False, 1.0), Scoring(True, 1.0)]
 
@@ -24,8 +24,7 @@ SCORINGS = [Scoring(False, 0.0), Scoring(False, 0.2), Scoring(False, 1.0), Scori
     seed=st.integers(0, 99),
 )
 def test_listed_documents_are_ranked_as_defined(X: Matrix, acuity: float, k: int, scoring: Scoring, seed: int) -> None:
-    tree = CobwebTree(X.shape[1], acuity)
-    tree.insert_many(X)
+    tree = tree_of(X, acuity)
     rng = np.random.default_rng(seed)
     listed = np.sort(rng.permutation(len(X))[: rng.integers(1, len(X) + 1)])
     Q = (X[rng.integers(0, len(X), 3)] + rng.normal(size=(3, X.shape[1]))).astype(np.float32)

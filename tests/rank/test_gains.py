@@ -7,22 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer import CobwebTree
 from gossamer.rank.gains import at_length_of_documents, evidence, gains, gains_by_axis, scale
 from oracles import ranking
-from properties.strategies import Matrix, acuities, matrices
-
-
-def grown(X: Matrix, acuity: float) -> CobwebTree:
-    tree = CobwebTree(X.shape[1], acuity)
-    tree.insert_many(X)
-    return tree
+from properties.strategies import Matrix, acuities, matrices, tree_of
 
 
 @settings(max_examples=100)
 @given(X=matrices(max_rows=30), acuity=acuities, seed=st.integers(0, 99))
 def test_evidence_is_that_of_the_definition(X: Matrix, acuity: float, seed: int) -> None:
-    tree, rng = grown(X, acuity), np.random.default_rng(seed)
+    tree, rng = tree_of(X, acuity), np.random.default_rng(seed)
     x = (X[rng.integers(0, len(X))] + rng.normal(size=X.shape[1])).astype(np.float32)
     path = tree.path(int(rng.integers(0, len(X))))
     found = evidence(tree.arrays, x, path)
@@ -41,7 +34,7 @@ def test_evidence_is_that_of_the_definition(X: Matrix, acuity: float, seed: int)
 @settings(max_examples=60)
 @given(X=matrices(max_rows=30), acuity=acuities, seed=st.integers(0, 99))
 def test_gains_by_axis_add_up_to_the_gain(X: Matrix, acuity: float, seed: int) -> None:
-    tree, rng = grown(X, acuity), np.random.default_rng(seed)
+    tree, rng = tree_of(X, acuity), np.random.default_rng(seed)
     x = (X[rng.integers(0, len(X))] + rng.normal(size=X.shape[1])).astype(np.float32)
     leaf = tree.leaf(0)
     gain = ranking.log_p(tree, leaf, x) - ranking.log_p(tree, tree.root, x)
@@ -54,7 +47,7 @@ def test_gains_times_their_scale_differ_as_cosines_do() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 6))
     X = (X / np.linalg.norm(X, axis=1, keepdims=True) * 3).astype(np.float32)
-    tree = grown(X, 1.0)
+    tree = tree_of(X, 1.0)
     x = at_length_of_documents(tree.arrays, rng.normal(size=6).astype(np.float32))
     assert np.linalg.norm(x) == pytest.approx(3.0, rel=1e-5)
     cosines = X @ x / 9.0
@@ -67,7 +60,7 @@ def test_gains_times_their_scale_differ_as_cosines_do() -> None:
 
 
 def test_lengths_too_different_to_compare_have_no_scale() -> None:
-    tree = grown(np.array([[1.0, 0.0], [0.0, 1.0]], np.float32), 1.0)
+    tree = tree_of(np.array([[1.0, 0.0], [0.0, 1.0]], np.float32), 1.0)
     leaf = tree.leaf(0)
     assert scale(tree.arrays, 1.0, leaf) == 1.0
     for length in (0.0, 1e-5, 1e5):

@@ -11,14 +11,7 @@ from gossamer import CobwebTree
 from gossamer.rank.exact import Scoring
 from gossamer.rank.path_sum import PathSum
 from oracles import ranking
-from properties.strategies import Matrix, acuities, matrices
-
-
-def grown(X: Matrix, acuity: float) -> CobwebTree:
-    tree = CobwebTree(X.shape[1], acuity)
-    tree.insert_many(X)
-    return tree
-
+from properties.strategies import Matrix, acuities, matrices, tree_of
 
 SCORINGS = [Scoring(False, 0.0), Scoring(False, 0.2), Scoring(False, 1.0), Scoring(True, 1.0)]
 
@@ -32,7 +25,7 @@ SCORINGS = [Scoring(False, 0.0), Scoring(False, 0.2), Scoring(False, 1.0), Scori
     seed=st.integers(0, 99),
 )
 def test_path_sum_is_exact(X: Matrix, acuity: float, k: int, scoring: Scoring, seed: int) -> None:
-    tree = grown(X, acuity)
+    tree = tree_of(X, acuity)
     rng = np.random.default_rng(seed)
     Q = (X[rng.integers(0, len(X), 3)] + rng.normal(size=(3, X.shape[1]))).astype(np.float32)
     ranked = PathSum().search(tree.arrays, Q, k, scoring)
@@ -54,7 +47,7 @@ def test_rounding_never_hides_an_answer() -> None:
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(500, 8)) + 10_000).astype(np.float32)
     Q = (X[:40] + rng.normal(size=(40, 8)) * 0.1).astype(np.float32)
-    tree = grown(X, 1.0)
+    tree = tree_of(X, 1.0)
     found = PathSum().search(tree.arrays, Q, 5).documents
     exact = np.argsort(((Q[:, None].astype(float) - X[None]) ** 2).sum(-1), axis=1)[:, :5]
     assert np.array_equal(found, exact)
@@ -82,7 +75,7 @@ def test_batches_and_single_queries_agree() -> None:
     rng = np.random.default_rng(4)
     X = rng.normal(size=(3000, 20)).astype(np.float32)
     Q = rng.normal(size=(600, 20)).astype(np.float32)
-    tree = grown(X, 5.0)
+    tree = tree_of(X, 5.0)
     for scoring in SCORINGS:
         batch = PathSum().search(tree.arrays, Q, 7, scoring)
         for i in range(0, 600, 101):
@@ -93,7 +86,7 @@ def test_batches_and_single_queries_agree() -> None:
 
 def test_more_documents_in_a_leaf_than_asked_for() -> None:
     X = np.repeat(np.eye(3, dtype=np.float32), 5, axis=0)
-    tree = grown(X, 1.0)
+    tree = tree_of(X, 1.0)
     assert PathSum().search(tree.arrays, X[:1], 3).documents.tolist() == [[0, 1, 2]]
     assert PathSum().search(tree.arrays, X[:1], 15).documents[0, :5].tolist() == [0, 1, 2, 3, 4]
 

@@ -29,24 +29,24 @@ from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.rebuild import Neighbours
 
 SMALL: Final = 1024
-"""Up to so many leaves there is no graph: to score all of them is as fast."""
+"""Leaves up to which there is no graph: to score all of them is as fast."""
 
 _STALE: Final = 0.75
-"""A graph is built anew where so many documents came or went since, as a share of the leaves it was built for."""
+"""Share of documents that came or went, of the leaves a graph was built for, above which it is built again."""
 
 _THINNED: Final = 0.25
-"""All links are made anew where so many documents were removed, by the same measure: removal tears holes that repair
+"""Share of documents that were removed above which all links are made again: removal tears holes that repair
 does not fully close."""
 
 _OUTSIDE: Final = 0.01
-"""A graph is built anew, on another grid, where more than this share of the leaves is outside the grid of the codes.
+"""A graph is built again, on another grid, where more than this share of the leaves is outside the grid of the codes.
 One outlier alone would make codes too coarse for all others."""
 
 _ENTRY_CHANGES: Final = 4
-"""Entry points are chosen anew after as many changes as a fourth of the leaves."""
+"""Entry points are chosen again after as many changes as a fourth of the leaves."""
 
 _SEVERAL: Final = 500
-"""Up to so many removed documents, the nodes above each are encoded; above more, all nodes are looked through."""
+"""Removed documents up to which the nodes above each are encoded; for more, all nodes are looked through."""
 
 _TOO_MANY_WAITING: Final = 20_000
 """New documents from which on a graph is built when they are added: a search would wait long for it."""
@@ -114,7 +114,7 @@ def is_current(graph: SearchGraph | None, t: TreeArrays) -> bool:
 
 
 def too_many_waiting(graph: SearchGraph | None, t: TreeArrays) -> bool:
-    """Whether so many documents are not in the graph that it should be built before a search asks for it."""
+    """Whether too many documents are missing from the graph to leave building it to the next search."""
     waiting = int(t.meta[Meta.DOCUMENTS]) if graph is None else graph.changed
     return waiting >= _TOO_MANY_WAITING and needs_building(graph, t)
 
@@ -134,7 +134,7 @@ def build(
     """The graph of a tree; not calibrated, unless `previous` was incomplete and its calibration can be kept.
 
     Of more than `all_pairs` leaves, those that are linked in `previous` keep their links, unless too many were removed.
-    Up to so many are all linked anew, which is soon done: what was linked as it came did not know what came later.
+    Fewer are all linked again, which takes little time: what was linked as it came did not know what came later.
     `neighbours` of all leaves, if known, are not sought again.
     """
     leaves = int(t.meta[Meta.LEAVES])
@@ -223,7 +223,7 @@ def _with_room(graph: SearchGraph, t: TreeArrays) -> GraphArrays:
 
 
 def _with_entry_points(graph: SearchGraph, t: TreeArrays) -> SearchGraph:
-    """`graph` with entry points chosen anew, if these are too old or all of them were removed."""
+    """`graph` with entry points chosen again, if these are too old or all of them were removed."""
     changes = int(t.meta[Meta.CHANGES])
     recent = changes - graph.entry_version < t.meta[Meta.LEAVES] // _ENTRY_CHANGES
     if recent and graph.arrays.entry_points.any_left:
@@ -310,7 +310,7 @@ def _saved_calibration(bundle: Bundle, *, linked: bool) -> Calibration | None:
 
 
 def _saved_links(bundle: Bundle, codes: Codes, rows: int | None) -> Links:
-    """The links that were saved, of so many leaf rows (None: some may be missing). Early files lack their lengths."""
+    """The links that were saved, of `rows` leaves (None: some may be missing). Early files lack their lengths."""
     degree = bundle.numbers("degree", np.int32, rows, least=PENDING, most=MAX_LINKS)
     to = bundle.array("to", np.int32, len(degree), MAX_LINKS)
     in_use = to[np.arange(MAX_LINKS) < degree[:, None]]

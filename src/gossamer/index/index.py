@@ -299,7 +299,7 @@ class Index:
         k, weight = positive(k, "k"), as_weight(hybrid)
         check_confidence(min_confidence)
         condition = None if where is None else compile_where(where)
-        with self.state.asking(query, vector, within) as asked:
+        with self.state.view_for_query(query, vector, within) as asked:
             if asked is None:
                 return Hits()
             view, found = asked
@@ -329,7 +329,7 @@ class Index:
         """
         weight, k = as_weight(hybrid), positive(k, "k")
         (wanted,) = as_ids(id)
-        with self.state.asking(query, vector) as asked:
+        with self.state.view_for_query(query, vector) as asked:
             if asked is None:
                 raise unknown_document(wanted, 0)
             view, found = asked
@@ -338,7 +338,7 @@ class Index:
 
     def novelty(self, query: str | None = None, *, vector: npt.ArrayLike | None = None) -> Novelty:
         """How unusual a query is, compared with how similar the documents of the index are to each other."""
-        with self.state.asking(query, vector) as asked:
+        with self.state.view_for_query(query, vector) as asked:
             if asked is None:
                 return Novelty(100.0, 0.0, 0.0, None, "unlike anything here: the index is empty")
             return overview.novelty(*asked, overview.baseline(self.state, asked[0]))
@@ -348,7 +348,7 @@ class Index:
     ) -> list[ConceptMatch]:
         """At most k concepts that a query fits, each at the level of generality that fits it best; best first."""
         k = positive(k, "k")
-        with self.state.asking(query, vector) as asked:
+        with self.state.view_for_query(query, vector) as asked:
             return [] if asked is None else overview.matches(*asked, k)
 
     # -- looking -----------------------------------------------------------------------------------

@@ -56,6 +56,10 @@ def stage(step: Step, vectors: VectorIndex | None) -> StagedStep:
         vectors = VectorIndex(step.vectors.shape[1])
     elif not len(step.added) and not len(step.removed):
         return StagedStep(vectors, None)
+    elif len(step.added) and step.vectors.shape[1] != vectors.dim:
+        raise CorruptError(
+            f"operation {step.seq} adds vectors of {step.vectors.shape[1]} dimensions to an index of {vectors.dim}"
+        )
     return StagedStep(vectors, vectors.stage(step.vectors, step.added.tolist(), step.removed.tolist()))
 
 
@@ -72,7 +76,7 @@ class LoggedTree:
 
     vectors     the tree with its vectors; None while the index is empty
     seq         the newest operation that the tree contains; -1 where the tree has to be loaded again
-    regrown     the tree was built from all passages and is not the one that the log gives; a writer then logs a refit
+    regrown     the tree was built from all passages, not by the log; a refit is logged before the next change
     degraded    why there are no concepts and searches are exact; None in the normal case
     """
 
@@ -193,6 +197,8 @@ class LoggedTree:
         """Note an operation that was committed, and that is applied to the tree now or right after this call."""
         self.seq = step.seq
         self._pending += step.work
+        if step.kind == "refit":
+            self.regrown = False
 
     # -- snapshots ---------------------------------------------------------------------------------
 

@@ -47,9 +47,6 @@ class IndexState:
         self._one_writer = Turn()
         self._broken: BaseException | None = None
         self.tree.load()
-        if self.tree.regrown and store.writable:
-            self.write(Change("refit"))  # so that replaying the log gives the tree that is in memory
-            self.tree.regrown = False
 
     @property
     def settings(self) -> Settings:
@@ -91,7 +88,7 @@ class IndexState:
         return View(db, self.vectors, self.concepts)
 
     @contextmanager
-    def asking(
+    def view_for_query(
         self, text: str | None, vector: npt.ArrayLike | None, within: int | None = None
     ) -> Iterator[tuple[View, Query] | None]:
         """One state of the index and a query in it; None while the index is empty.
@@ -164,6 +161,8 @@ class IndexState:
                     "Repair it with Index.repair or gossamer repair"
                 )
             with enough_memory("for this change"):
+                if self.tree.regrown:
+                    self.write(Change("refit"))  # so that replaying the log gives the tree that is in memory
                 yield
 
     def write(self, change: Change, encoder: Encoder | None = None) -> None:

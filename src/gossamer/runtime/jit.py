@@ -49,7 +49,7 @@ def subkernel(function: F) -> F:
     """Compile a function that only kernels call and that allocates nothing, in a third of the time of `kernel`.
 
     It has no wrapper for Python: a call from Python crashes the interpreter. `tests/runtime/test_kernels.py` checks
-    that there is none.
+    that there is none. Nor does it count references: it must not return an array.
     """
     return _compiled(function, _REASSOCIATED | _INTERNAL)
 

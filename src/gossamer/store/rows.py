@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.array_types import DocumentNumber, Floats, PassageNumber
-from gossamer.errors import CorruptError
+from gossamer.checks import as_vectors
+from gossamer.errors import CorruptError, InputError
 from gossamer.files import tensors
 from gossamer.files.bundle import Bundle
 
@@ -209,7 +210,10 @@ def mark_removed(db: sqlite3.Connection, documents: Sequence[DocumentNumber] | N
 def vectors_where(
     db: sqlite3.Connection, condition: str, parameters: Sequence[Any]
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """The numbers and vectors of the passages that satisfy an SQL condition, in order."""
+    """The numbers and vectors of the passages that satisfy an SQL condition, in order.
+
+    The vectors are checked like those a caller gives, since a checksum says nothing of who wrote the file.
+    """
     rows = db.execute(
         "SELECT passage, document, start, stop, born, p.crc, vector, v.crc "
         f"FROM passages AS p LEFT JOIN vectors AS v USING (passage) WHERE {condition} ORDER BY passage",
@@ -225,8 +229,12 @@ def vectors_where(
         blobs.append(blob)
     if len({len(blob) for blob in blobs}) > 1:
         raise CorruptError(f"vectors of one operation differ in length: {CURE}")
-    matrix = np.frombuffer(b"".join(blobs), np.float32).reshape(len(blobs), -1 if blobs else 0)
-    return np.array(numbers, np.int64), matrix
+    try:
+        matrix = np.frombuffer(b"".join(blobs), np.float32).reshape(len(blobs), -1 if blobs else 0)
+        vectors = as_vectors(matrix, matrix.shape[1]) if blobs else matrix
+    except (InputError, ValueError) as error:
+        raise CorruptError(f"passages {numbers[0]} to {numbers[-1]} have no valid vectors ({error}): {CURE}") from error
+    return np.array(numbers, np.int64), vectors
 
 
 def vectors_of(db: sqlite3.Connection, passages: Iterable[PassageNumber]) -> tuple[npt.NDArray[np.int64], Floats]:

@@ -35,17 +35,17 @@ NEIGHBOURS: Final = 8
 """Near clusters that each cluster knows."""
 
 LARGEST_GROUP: Final = 131_072
-"""Up to so many leaves are compared each with each; more are divided into groups."""
+"""Leaves up to which all are compared each with each; more are divided into groups."""
 
 _PIVOTS: Final = 1024
 """Leaves by which larger collections are divided: those with the same nearest pivot are in one group."""
 
 _REFRESHED: Final = 3
-"""Nearest neighbours are found again when one in so many clusters is left."""
+"""Nearest neighbours are found again whenever the number of clusters has been divided by this."""
 
 _EXACT_SHARE: Final = 0.1
 _EXACT_MOST: Final = 1500
-"""The last clusters are compared each with each: so many by the number of leaves, and at most."""
+"""The last clusters are compared each with each: this share of the leaves, and at most this number."""
 
 _FLATTEN: Final = 0.02
 """A level is removed where that raises the partition utility by more than this share. (With −0.02, that is of two trees
@@ -62,7 +62,7 @@ _WIDEST, _WIDEST_FLAT = 12, 32
 """Children that a concept has at most after levels were removed below it; the second is for flat trees."""
 
 _EXACT_BITS: Final = 53
-"""Whole numbers of so many bits are exact in float64."""
+"""Bits of a whole number that is exact in float64."""
 
 
 # -- nearest neighbours of the leaves ------------------------------------------------------------------
@@ -164,13 +164,13 @@ def agglomerate(points: Floats, sizes: Longs, nearest: Nearest | None = None, *,
 
 
 def compared_exactly(count: int) -> int:
-    """How many of the clusters over so many points are compared each with each."""
+    """How many of the last clusters over `count` points are compared each with each."""
     return max(1, min(_EXACT_MOST, int(_EXACT_SHARE * count)))
 
 
 @kernel
 def _merge_nearest(clusters: _Clusters, near: Ints, until: int, merges: Ints, made: int) -> int:
-    """Merge the two clusters with the lowest cost, again and again, until so many are left or none knows another.
+    """Merge the two clusters with the lowest cost, again and again, until `until` are left or none knows another.
 
     Writes `merges` from `made` on; returns how many there are then. A cost on the heap may be out of date: it is
     computed again when it comes to the top.

@@ -84,9 +84,12 @@ class VectorIndex:
 
     @classmethod
     def flat(cls, E: Floats, ids: Iterable[DocId]) -> Self:
-        """An index without concepts or whitening, searched exactly: for vectors over which no tree could be built."""
+        """An index without concepts or whitening, searched exactly: for vectors over which no tree could be built.
+
+        `E` was checked by `as_vectors`.
+        """
         index = cls(E.shape[1], whitener=None, refine=None, links=False)
-        index.state.tree.replace_arrays(single_level_arrays(as_vectors(E, index.dim), auto_acuity(E)))
+        index.state.tree.replace_arrays(single_level_arrays(E, auto_acuity(E)))
         index.state.ids.assign(list(ids), np.arange(len(E)))
         index.state.raw = None
         return index
@@ -123,8 +126,9 @@ class VectorIndex:
         """Prepare to delete some documents and add others as one change, for whoever logs it before it is applied.
 
         Everything that can fail is done here, and nothing is changed; no other change may be made before this one.
+        `E` was checked by `as_vectors`, and has `dim` columns unless it is empty.
         """
-        E = as_vectors(E, self.dim) if len(E) else np.empty((0, self.dim), np.float32)
+        E = E if len(E) else np.empty((0, self.dim), np.float32)
         with self._writer() as state:
             checked = state.ids.check_new(ids, len(E))
             gone = dict.fromkeys([*removed, *(id for id in checked if id in state.ids)])
