@@ -129,12 +129,23 @@ def encode_added(t: TreeArrays, codes: Codes, leaves: Ints) -> int:
     for i in range(leaves.shape[0]):
         row = t.row[leaves[i]]
         if codes.leaf_norm[row] == np.inf:
-            outside += _encode_leaf(t, codes, row)
-        node = t.parent[leaves[i]]
-        while node != NONE:
-            _encode_inner(t, codes, node)
-            node = t.parent[node]
+            outside += encode_leaf(t, codes, row)
+        encode_path(t, codes, leaves[i])
     return outside
+
+
+@subkernel
+def encode_path(t: TreeArrays, codes: Codes, leaf: int) -> None:
+    """Encode what changed above a leaf: its ancestors, and children of these that an insertion made."""
+    node = t.parent[leaf]
+    while node != NONE:
+        _encode_inner(t, codes, node)
+        child = t.first_child[node]
+        while child != NONE:
+            if t.n_children[child] > 0:
+                _encode_inner(t, codes, child)
+            child = t.next_sibling[child]
+        node = t.parent[node]
 
 
 @kernel
@@ -147,12 +158,12 @@ def encode_changed(t: TreeArrays, codes: Codes) -> int:
             _encode_inner(t, codes, node)
     for row in range(t.meta[Meta.LEAF_ROWS]):
         if (t.norm[row] == np.inf) != (codes.leaf_norm[row] == np.inf):
-            outside += _encode_leaf(t, codes, row)
+            outside += encode_leaf(t, codes, row)
     return outside
 
 
 @subkernel
-def _encode_leaf(t: TreeArrays, codes: Codes, row: int) -> int:
+def encode_leaf(t: TreeArrays, codes: Codes, row: int) -> int:
     """Encode a leaf row; returns 1 if it is outside the grid, else 0."""
     if t.norm[row] == np.inf:
         codes.leaf_norm[row] = np.inf

@@ -5,8 +5,9 @@ changed, and `None` where there are too few leaves to need one. A search holds t
 due for what is decided by the numbers in it and in the tree: `needs_building`, `is_current`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +95,10 @@ class SearchGraph:
         return len(self.arrays.links.degree) > 0
 
 
+GraphChange: TypeAlias = Callable[[SearchGraph | None], SearchGraph | None]
+"""Makes the search graph after a change from the one before it."""
+
+
 # -- what is due ---------------------------------------------------------------------------------------
 
 
@@ -117,6 +122,17 @@ def too_many_waiting(graph: SearchGraph | None, t: TreeArrays) -> bool:
     """Whether too many documents are missing from the graph to leave building it to the next search."""
     waiting = int(t.meta[Meta.DOCUMENTS]) if graph is None else graph.changed
     return waiting >= _TOO_MANY_WAITING and needs_building(graph, t)
+
+
+def is_worn(graph: SearchGraph, t: TreeArrays) -> bool:
+    """Whether so many documents came or went, or are outside the grid, that all links should be made again."""
+    leaves = int(t.meta[Meta.LEAVES])
+    return (
+        not graph.complete
+        or graph.changed >= _STALE * graph.built_leaves
+        or graph.removed >= _THINNED * graph.built_leaves
+        or graph.outside > _OUTSIDE * leaves
+    )
 
 
 def neighbours_wanted(leaves: int, *, linked: bool) -> int:
@@ -176,8 +192,29 @@ def with_added(graph: SearchGraph | None, t: TreeArrays, documents: Longs) -> Se
     return _with_entry_points(replace(graph, arrays=arrays, outside=outside), t)
 
 
-def with_removed(graph: SearchGraph | None, t: TreeArrays, rows: Ints, beside: Ints) -> SearchGraph | None:
-    """The graph without documents that were just removed.
+def has_room(graph: SearchGraph, t: TreeArrays) -> bool:
+    """Whether its arrays have a row for everything that the tree has room for."""
+    codes, links, _ = graph.arrays
+    rows = len(links.degree) if graph.linked else len(t.vectors)
+    return min(len(codes.leaf), rows) >= len(t.vectors) and len(codes.inner) >= len(t.mean)
+
+
+def with_room(graph: SearchGraph, t: TreeArrays) -> SearchGraph:
+    """`graph` with rows for everything that the tree has room for."""
+    return graph if has_room(graph, t) else replace(graph, arrays=_with_room(graph, t))
+
+
+def after_growth(graph: SearchGraph, t: TreeArrays, documents: int, outside: int) -> SearchGraph:
+    """The graph after `growth.grow` has inserted documents into it and into the tree."""
+    return replace(
+        graph, changed=graph.changed + documents, outside=graph.outside + outside, version=int(t.meta[Meta.CHANGES])
+    )
+
+
+def with_removed(
+    graph: SearchGraph | None, t: TreeArrays, rows: Ints, beside: Ints, *, keep: bool = False
+) -> SearchGraph | None:
+    """The graph without documents that were just removed. With `keep` it stays in use however many were.
 
     `rows` are those of their leaves, of which some may still hold other documents. `beside` has another leaf beside
     each (`tree.structure.sibling_leaves`).
@@ -193,7 +230,7 @@ def with_removed(graph: SearchGraph | None, t: TreeArrays, rows: Ints, beside: I
     codes.leaf_norm[gone] = np.inf
     if graph.linked:
         drop_leaves(links, codes, gone, new_link_workspace())
-    if not graph.complete or graph.removed >= _THINNED * graph.built_leaves:
+    if not graph.complete or (not keep and graph.removed >= _THINNED * graph.built_leaves):
         return replace(graph, complete=False, calibration=None, contexts=CalibrationCache())
     if len(beside) <= _SEVERAL and (t.size[beside] > 0).all():
         outside = encode_added(t, codes, beside)  # what is above the removed leaves is above those beside them
@@ -213,6 +250,31 @@ def after_rebuild(graph: SearchGraph | None, t: TreeArrays) -> SearchGraph | Non
     arrays = _with_room(graph, t)
     outside = graph.outside + encode_changed(t, arrays.codes)
     return replace(graph, arrays=arrays._replace(entry_points=choose_entry_points(t, arrays.codes)), outside=outside)
+
+
+def frozen(graph: SearchGraph) -> SearchGraph:
+    """A copy that further changes of `graph` leave as it is, but for the codes of rows that are used again."""
+    codes, links, entry_points = graph.arrays
+    codes = codes._replace(leaf_norm=codes.leaf_norm.copy())
+    arrays = GraphArrays(codes, linkage.copied(links, len(links.degree)), entry_points)
+    return replace(graph, arrays=arrays, contexts=CalibrationCache(), workspaces=WorkspacePool())
+
+
+def over(graph: SearchGraph, t: TreeArrays, rows: int) -> SearchGraph:
+    """The links of `graph` for another tree over the same `rows` of leaves; nothing is shared with `graph`."""
+    old = graph.arrays.codes
+    fresh = coding.with_room(
+        old._replace(
+            leaf=old.leaf[:rows], leaf_norm=old.leaf_norm[:rows], inner=old.inner[:0], inner_norm=old.inner_norm[:0],
+            variance=old.variance[:0], quartic=old.quartic[:0], deviations=old.deviations[:0], seen=old.seen[:0],
+        ),
+        t,
+    )  # fmt: skip
+    outside = encode_changed(t, fresh)
+    links = linkage.copied(graph.arrays.links, len(t.vectors)) if graph.linked else graph.arrays.links
+    version = int(t.meta[Meta.CHANGES])
+    arrays = GraphArrays(fresh, links, choose_entry_points(t, fresh))
+    return replace(graph, arrays=arrays, version=version, entry_version=version, outside=graph.outside + outside)
 
 
 def _with_room(graph: SearchGraph, t: TreeArrays) -> GraphArrays:

@@ -102,7 +102,7 @@ def search_rows(
             rest = Search(max(k, _LEAST_K), context, slack, most - scored, width, rescored)
             scored += follow_links(g, scale, rest, allowed.leaves, w)
         else:
-            scored = _descend(t, g.codes, scale, search, allowed.leaves, w)
+            scored = descend(t, g.codes, scale, search, allowed.leaves, w)
         n = min(rescored, w.counts[1] if filtered else w.counts[0])
         if context == 0.0:  # then scores have the order of distances
             n = _candidates(near, n, k, g.codes.step)
@@ -205,7 +205,7 @@ def _keep_leaf(distance: float, row: int, width: int, allowed: Flags, w: Workspa
 
 
 @subkernel
-def _descend(t: TreeArrays, codes: Codes, scale: Scale, search: Search, allowed: Flags, w: Workspace) -> int:
+def descend(t: TreeArrays, codes: Codes, scale: Scale, search: Search, allowed: Flags, w: Workspace) -> int:
     """Search best-first by estimates until `most_nodes` were scored and a leaf was found; returns nodes scored."""
     node = t.meta[Meta.ROOT]
     if t.n_children[node] == 0:

@@ -27,7 +27,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class StagedStep:
-    """A step of the log that is ready to be applied: call `apply`, which cannot fail, and then `link`."""
+    """A step of the log that is ready to be applied: `apply` cannot fail."""
 
     vectors: VectorIndex | None
     change: Staged | None
@@ -37,11 +37,6 @@ class StagedStep:
         if self.change is not None:
             self.change.apply()
         return self.vectors
-
-    def link(self) -> None:
-        """Update the links that guide searches. Where that fails, the next search builds them."""
-        if self.change is not None:
-            self.change.follow()
 
 
 def stage(step: Step, vectors: VectorIndex | None) -> StagedStep:
@@ -65,10 +60,7 @@ def stage(step: Step, vectors: VectorIndex | None) -> StagedStep:
 
 def apply(step: Step, vectors: VectorIndex | None) -> VectorIndex | None:
     """The tree after `step`: the same one, changed, or a new one."""
-    staged = stage(step, vectors)
-    vectors = staged.apply()
-    staged.link()
-    return vectors
+    return stage(step, vectors).apply()
 
 
 class LoggedTree:

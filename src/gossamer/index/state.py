@@ -173,12 +173,10 @@ class IndexState:
             try:
                 step = self.store.prepare(change)
                 staged = stage(step, self.vectors)
-                with uninterrupted() if in_memory else self._lock.writing() as interruptible:
+                with uninterrupted() if in_memory else self._lock.writing():
                     self._commit(step, change)
                     self._apply(staged)
                     self.encoder = encoder or self.encoder
-                    with interruptible():
-                        staged.link()
             finally:
                 self.store.rollback()  # does nothing after a commit
             self.store.checkpoint_if_due()

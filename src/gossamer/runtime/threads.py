@@ -1,13 +1,18 @@
 """Run a batch on all cores: threads over kernels that release the GIL."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import cache
+from threading import local
 from typing import Final
 
 _SMALLEST: Final = 4
 """The fewest items that are worth a thread."""
+
+
+_this_thread = local()
 
 
 def cores() -> int:
@@ -21,12 +26,22 @@ def _pool(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores(), thread_name_prefix="gossamer")
 
 
+@contextmanager
+def in_this_thread() -> Iterator[None]:
+    """Let `in_threads` do all work of the block in the calling thread, so that searches need not wait for threads."""
+    _this_thread.alone = True
+    try:
+        yield
+    finally:
+        _this_thread.alone = False
+
+
 def in_threads(work: Callable[[int, int], None], items: int, *, threads: int | None = None) -> None:
     """Call `work(start, stop)` on parts that cover range(items); in this thread if there are few items."""
     parts = items // _SMALLEST
     if parts > 1:
         parts = min(threads or cores(), parts)
-    if parts <= 1:
+    if parts <= 1 or getattr(_this_thread, "alone", False):
         work(0, items)
         return
     bounds = [items * part // parts for part in range(parts + 1)]

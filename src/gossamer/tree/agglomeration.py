@@ -6,8 +6,9 @@ variances, as ours is, the loss is Σ_d ΔSSE_d/a to first order, where
     ΔSSE(c₁, c₂) = n₁n₂/(n₁+n₂) · ‖μ₁ − μ₂‖²
 
 is what the union adds to the squared distances within: Ward's criterion (Ward 1963). So large loads are agglomerated by
-Ward's rule, which is Cobweb's merge at a large acuity, applied to all clusters and not to the children of one node. A
-level of the binary tree is then removed wherever the partition utility rises by that: Cobweb's split.
+Ward's rule, which is Cobweb's merge at a large acuity, applied to all clusters and not to the children of one node.
+Every merge stays a level of the tree, so that there is a cut into any number of groups; only concepts of a few leaves
+have these as children. What people see is a view of the tree with fewer levels (`tree.browsing`).
 
 All leaves are compared once, by codes (`neighbours.all_pairs`). From then on a cluster knows a few near ones, a union
 knows those that its parts knew, and only these are compared. When a third of the clusters are left, their nearest
@@ -47,19 +48,8 @@ _EXACT_SHARE: Final = 0.1
 _EXACT_MOST: Final = 1500
 """The last clusters are compared each with each: this share of the leaves, and at most this number."""
 
-_FLATTEN: Final = 0.02
-"""A level is removed where that raises the partition utility by more than this share. (With −0.02, that is of two trees
-nearly as good the smaller one: a sixth fewer concepts and memory for them, and the same recall.)"""
-
-_FLATTEN_TOP: Final = 0.2
-"""The same for the last merges, which make the concepts that people look at. (With 0.1 dendrogram purity is 0.01 to
-0.02 lower; with 0.3 it is 0.01 higher, and recall 0.005 lower.)"""
-
-_FLATTEN_FLAT: Final = -0.02
-"""The same for all merges of a flat tree."""
-
-_WIDEST, _WIDEST_FLAT = 12, 32
-"""Children that a concept has at most after levels were removed below it; the second is for flat trees."""
+SMALL_CONCEPT: Final = 12
+"""Leaves up to which a concept has them all as children, without levels between."""
 
 _EXACT_BITS: Final = 53
 """Bits of a whole number that is exact in float64."""
@@ -330,33 +320,20 @@ def _mutual_nearest(costs: Doubles, chain: list[int]) -> tuple[int, int]:
 # -- concepts ------------------------------------------------------------------------------------------
 
 
-class Flattening(NamedTuple):
-    """Which levels of the binary tree are removed."""
-
-    top: int  # merges from this number on are at the top
-    share: float  # by which removing a level must raise the partition utility below the top,
-    share_top: float  # and at the top
-    widest: int  # children that a concept has at most after that
-
-
 class Dendrogram(NamedTuple):
     """A binary tree that becomes concepts."""
 
     nodes: Ints  # by name: those of the points, which are leaves without a parent, then of the unions made so far
     merges: Ints
     order: Ints  # of the merges: see `children_first`
-    flattening: Flattening
+    leaves: Ints  # below each union, by merge
 
 
-def dendrogram(leaves: Ints, merges: Ints, *, flat: bool) -> Dendrogram:
-    """Merges of leaves as a plan for `add_concepts`. Of a `flat` tree more levels are removed at the top."""
+def dendrogram(leaves: Ints, merges: Ints) -> Dendrogram:
+    """Merges of leaves as a plan for `add_concepts`."""
     nodes = np.concatenate([leaves, np.full(len(merges), NONE, np.int32)])
-    top = len(leaves) - compared_exactly(len(leaves))
-    if flat:
-        flattening = Flattening(top, _FLATTEN_FLAT, _FLATTEN_FLAT, _WIDEST_FLAT)
-    else:
-        flattening = Flattening(top, _FLATTEN, _FLATTEN_TOP, _WIDEST)
-    return Dendrogram(nodes, merges, children_first(merges), flattening)
+    order = children_first(merges)
+    return Dendrogram(nodes, merges, order, _leaves_below(merges, order))
 
 
 @kernel
@@ -377,8 +354,23 @@ def children_first(merges: Ints) -> Ints:
 
 
 @kernel
+def _leaves_below(merges: Ints, order: Ints) -> Ints:
+    """How many points each merge unites."""
+    points = merges.shape[0] + 1
+    counts = np.empty(merges.shape[0], np.int32)
+    for merge in order:
+        counts[merge] = 0
+        for part in merges[merge]:
+            counts[merge] += 1 if part < points else counts[part - points]
+    return counts
+
+
+@kernel
 def add_concepts(t: TreeArrays, plan: Dendrogram, start: int) -> int:
-    """Make nodes of the merges order[start:], as far as there is room; returns where it stopped."""
+    """Make nodes of the merges order[start:], as far as there is room; returns where it stopped.
+
+    A union of at most SMALL_CONCEPT leaves has these as children; every other has the two that were merged.
+    """
     scale = log_scale(t.limits)
     order, merges, nodes = plan.order, plan.merges, plan.nodes
     for i in range(start, order.shape[0]):
@@ -390,31 +382,12 @@ def add_concepts(t: TreeArrays, plan: Dendrogram, start: int) -> int:
             t.size[node] += t.size[nodes[part]]
         moments_of_children(t, node)
         t.h[node] = log_det(t.m2[t.row[node]], t.size[node], scale)
+        if plan.leaves[order[i]] <= SMALL_CONCEPT:
+            for part in merges[order[i]]:
+                if t.n_children[nodes[part]] > 0:
+                    split(t, nodes[part])
         t.s[node] = sum_of_children(t, node)
-        _remove_levels(t, node, order[i], plan.flattening)
         nodes[merges.shape[0] + 1 + order[i]] = node
         t.meta[Meta.ROOT] = node
         t.meta[Meta.MERGED] += 1
     return order.shape[0]
-
-
-@subkernel
-def _remove_levels(t: TreeArrays, node: int, merge: int, flattening: Flattening) -> None:
-    """Replace the child of a node by its children that raises the partition utility most, while it rises by a share."""
-    share = flattening.share_top if merge >= flattening.top else flattening.share
-    while True:
-        best = (1.0 + share) * (t.h[node] - t.s[node] / t.size[node]) / t.n_children[node]
-        removed = NONE
-        child = t.first_child[node]
-        while child != NONE:
-            children = t.n_children[node] - 1 + t.n_children[child]
-            if t.n_children[child] > 0 and children <= flattening.widest:
-                within = t.s[node] - t.size[child] * t.h[child] + t.s[child]
-                utility = (t.h[node] - within / t.size[node]) / children
-                if utility > best:
-                    best, removed = utility, child
-            child = t.next_sibling[child]
-        if removed == NONE:
-            return
-        split(t, removed)
-        t.s[node] = sum_of_children(t, node)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import NONE, Doubles, Longs
+from gossamer.array_types import NONE, Longs
 from gossamer.checks import as_vectors, positive
 from gossamer.errors import CorruptError, DimensionError, InvariantError, ParameterError, UnknownIdError
 from gossamer.files.bundle import CURE, Bundle, read_bundle, write_bundle
@@ -21,6 +21,7 @@ from gossamer.tree import views
 from gossamer.tree.agglomeration import LARGEST_GROUP
 from gossamer.tree.arrays import RESERVE, Limit, Meta, TreeArrays, empty_arrays, used, with_room
 from gossamer.tree.insertion import insert_rows
+from gossamer.tree.placement import insert_by_scan
 from gossamer.tree.rebuild import BuildOptions, Neighbours, in_tree_order, rebuild_arrays, total_utility
 from gossamer.tree.removal import remove_documents
 from gossamer.tree.structure import rehash
@@ -108,7 +109,28 @@ class CobwebTree:
     def reserve(self, documents: int) -> None:
         """Make room for so many more documents, so that inserting them allocates nothing and cannot fail."""
         with uninterrupted():
-            self._make_room(documents + RESERVE, documents + RESERVE)
+            if not self.has_room(documents):
+                self._make_room(documents + RESERVE, 2 * documents + 2 * RESERVE)
+
+    def has_room(self, documents: int) -> bool:
+        """Whether so many documents can be inserted without making room."""
+        meta, t = self._t.meta, self._t
+        inners = 2 * documents + RESERVE
+        return bool(
+            len(t.size) >= meta[Meta.SLOTS] + documents + inners
+            and len(t.vectors) >= meta[Meta.LEAF_ROWS] + documents
+            and len(t.mean) >= meta[Meta.INNER_ROWS] + inners
+            and len(t.leaf) >= meta[Meta.NEXT_DOCUMENT] + documents
+            and len(t.bucket) >= meta[Meta.LEAVES] + documents + 1
+        )
+
+    def place_reserved(self, X: npt.NDArray[np.float32]) -> None:
+        """Insert rows that were checked, and that `reserve` made room for, each beside the leaf nearest to it."""
+        with uninterrupted():
+            done = insert_by_scan(self._t, X, 0)
+            while done < len(X):
+                self._make_room(len(X), 2 * len(X) + RESERVE)
+                done = insert_by_scan(self._t, X, done)
 
     def insert_reserved(self, X: npt.NDArray[np.float32]) -> None:
         """Insert rows that were checked, and that `reserve` made room for; cannot fail."""
@@ -145,8 +167,6 @@ class CobwebTree:
         self,
         X: npt.ArrayLike,
         *,
-        scale: npt.ArrayLike | None = None,
-        flat: bool = False,
         keep: int = 0,
         progress: Progress | None = None,
     ) -> Longs:
@@ -157,7 +177,7 @@ class CobwebTree:
         """
         X = as_vectors(X, self.dim)
         first = self.next_document
-        options = BuildOptions(self._weights(scale), flat, keep)
+        options = BuildOptions(keep)
         self._rebuild(X, options, _by_share(progress, self.n_documents + len(X)))
         return np.arange(first, first + len(X), dtype=np.int64)
 
@@ -165,8 +185,6 @@ class CobwebTree:
         self,
         X: npt.NDArray[np.float32],
         *,
-        scale: npt.ArrayLike | None = None,
-        flat: bool = False,
         progress: Progress | None = None,
     ) -> TreeArrays:
         """The tree that `agglomerate` would make, beside this one, which does not change until `replace_arrays`.
@@ -174,7 +192,7 @@ class CobwebTree:
         `reserve` must have made room for X, because both trees share the vectors.
         """
         report = _by_share(progress, self.n_documents + len(X))
-        new, _ = rebuild_arrays(self._t, X, BuildOptions(self._weights(scale), flat), report)
+        new, _ = rebuild_arrays(self._t, X, BuildOptions(), report)
         report(1.0)
         return new
 
@@ -186,8 +204,6 @@ class CobwebTree:
         self,
         passes: int = 1,
         *,
-        scale: npt.ArrayLike | None = None,
-        flat: bool = False,
         keep: int = 0,
         largest_group: int = LARGEST_GROUP,
         progress: Progress | None = None,
@@ -200,14 +216,10 @@ class CobwebTree:
 
         passes: up to `largest_group` leaves are compared each with each, in one pass. More are compared in groups of
             leaves that are near by a first look; each further pass groups them by the tree of the pass before.
-        scale: factors of the dimensions where documents and concepts are compared, such as
-            `Whitener.unwhitening_scales`.
-        flat: make fewer levels. Rankings that add up the scores of all concepts of a path are better in a flat tree;
-            groups of documents are better in the other.
         keep: how many nearest neighbours of each leaf `take_neighbours` returns.
         """
         passes, largest_group = positive(passes, "passes"), positive(largest_group, "largest_group")
-        options = BuildOptions(self._weights(scale), flat, keep, largest_group=largest_group)
+        options = BuildOptions(keep, largest_group=largest_group)
         needed = passes if self._t.meta[Meta.LEAVES] > largest_group else 1
         before = total_utility(self._t)
         no_rows = np.zeros((0, self.dim), np.float32)
@@ -225,13 +237,6 @@ class CobwebTree:
         neighbours, self._neighbours = self._neighbours, None
         fresh = neighbours is not None and neighbours.changes == self._t.meta[Meta.CHANGES]
         return neighbours if fresh else None
-
-    def _weights(self, scale: npt.ArrayLike | None) -> Doubles:
-        """The scale, checked; ones without a scale."""
-        weights = np.ones(self.dim) if scale is None else np.asarray(scale, np.float64)
-        if weights.shape != (self.dim,) or not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise ParameterError(f"scale must be {self.dim} numbers that are not negative, one a dimension")
-        return weights
 
     def _rebuild(self, X: npt.NDArray[np.float32], options: BuildOptions, report: Callable[[float], None]) -> None:
         """Rebuild with the rows of X. The tree in use stays as it is until the new one is whole."""

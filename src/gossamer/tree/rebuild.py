@@ -10,11 +10,11 @@ rebuilt; a pass after rebuilding loses some of that again (0.89).
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
+from gossamer.array_types import NONE, Floats, Ints, Longs
 from gossamer.neighbours.all_pairs import Nearest
 from gossamer.neighbours.quantise import choose_robust_grid, to_steps
 from gossamer.runtime.jit import kernel
@@ -34,8 +34,8 @@ from gossamer.tree.arrays import (
 from gossamer.tree.insertion import widen
 from gossamer.tree.structure import add_document, find_leaf, hash_rows, leaf_rows, new_leaf, rehash
 
-_CONCEPTS_PER_LEAF: Final = 0.53
-"""Internal nodes that room is made for, by the number of leaves: MS MARCO has 0.52. With too little, all are copied."""
+_CONCEPTS_PER_LEAF: Final = 0.32
+"""Internal nodes that room is made for, by the number of leaves: MS MARCO has 0.3. With too little, all are copied."""
 
 _COMPARISON: Final = 0.8
 """The share of the time that comparing leaves takes, for the report of progress."""
@@ -53,11 +53,13 @@ class Neighbours(NamedTuple):
 class BuildOptions(NamedTuple):
     """How a tree is rebuilt."""
 
-    weights: Doubles  # factors of the dimensions where leaves and clusters are compared for merging
-    flat: bool = False  # fewer levels at the top
     keep: int = 0  # nearest neighbours of each leaf that are returned, or more
     by_tree: bool = False  # leaves too many to compare all are grouped as in the old tree, not by pivots
     largest_group: int = LARGEST_GROUP  # leaves that are compared each with each
+
+
+KnownNeighbours: TypeAlias = Callable[[Ints], Nearest]
+"""The nearest neighbours of leaves, where they are known without comparing all: places among the leaves given."""
 
 
 def rebuild_arrays(
@@ -67,33 +69,46 @@ def rebuild_arrays(
 
     Both trees share the array of vectors. `progress` is called with the share that is done.
     """
-    new = _without_concepts(t, len(X))
-    _add_leaves(new, X)
-    leaves = _sorted_by_content(new, _leaves_by_row(new))
-    points = new.vectors[new.row[leaves]]
-    order = np.argsort(_positions(t)[new.row[leaves]]) if options.by_tree else None
+    new = without_concepts(t, len(X))
+    add_leaves(new, X)
+    order = _positions(t) if options.by_tree else None
+    return agglomerate_leaves(new, options, progress, order=order)
+
+
+def agglomerate_leaves(
+    t: TreeArrays, options: BuildOptions, progress: Callable[[float], None],
+    *, order: Longs | None = None, known: KnownNeighbours | None = None,
+) -> tuple[TreeArrays, Neighbours]:  # fmt: skip
+    """`t`, whose leaves have no parents, with concepts over them; and the nearest neighbours of its leaves.
+
+    `order` has a number for each leaf row, by which leaves too many to compare all are grouped.
+    """
+    leaves = _sorted_by_content(t, _leaves_by_row(t))
+    points = t.vectors[t.row[leaves]]
     step = 1.0
     if len(points):
         grid = choose_robust_grid(points)
         to_steps(points, grid)
         step = grid.step
-    nearest = nearest_neighbours(
-        points,
-        options.keep,
-        lambda share: progress(_COMPARISON * share),
-        order=order,
-        largest_group=options.largest_group,
-    )
+    if known is not None:
+        nearest = known(leaves)
+    else:
+        nearest = nearest_neighbours(
+            points,
+            options.keep,
+            lambda share: progress(_COMPARISON * share),
+            order=None if order is None else np.argsort(order[t.row[leaves]]),
+            largest_group=options.largest_group,
+        )
     if len(leaves):
-        new = _with_concepts(new, leaves, points, nearest, options)
+        t = _with_concepts(t, leaves, points, nearest)
     factor = max(np.float32(step * step), np.finfo(np.float32).tiny)  # infinity times 0 would be NaN
-    return new, Neighbours(leaves, nearest.places, nearest.distances * factor, int(new.meta[Meta.CHANGES]))
+    return t, Neighbours(leaves, nearest.places, nearest.distances * factor, int(t.meta[Meta.CHANGES]))
 
 
-def _with_concepts(t: TreeArrays, leaves: Ints, points: Floats, nearest: Nearest, options: BuildOptions) -> TreeArrays:
+def _with_concepts(t: TreeArrays, leaves: Ints, points: Floats, nearest: Nearest) -> TreeArrays:
     """`t` with its leaves below concepts. `points` are overwritten."""
-    points *= (options.weights / max(float(options.weights.max()), 1e-300)).astype(np.float32)
-    plan = dendrogram(leaves, agglomerate(points, t.size[leaves], nearest), flat=options.flat)
+    plan = dendrogram(leaves, agglomerate(points, t.size[leaves], nearest))
     t.meta[Meta.ROOT] = leaves[0]
     done = add_concepts(t, plan, 0)
     while done < len(plan.order):
@@ -102,7 +117,7 @@ def _with_concepts(t: TreeArrays, leaves: Ints, points: Floats, nearest: Nearest
     return t
 
 
-def _without_concepts(t: TreeArrays, more: int) -> TreeArrays:
+def without_concepts(t: TreeArrays, more: int) -> TreeArrays:
     """A copy of `t` whose leaves have no parents, with room for the concepts over these leaves and `more`.
 
     The vectors, which are large, are shared: rows in use hold the same in both.
@@ -115,11 +130,11 @@ def _without_concepts(t: TreeArrays, more: int) -> TreeArrays:
         old = getattr(t, name)
         arrays[name] = np.zeros((inners, *old.shape[1:]), old.dtype)
     new = t._replace(**arrays)
-    _free_concepts(new)
+    free_concepts(new)
     return new
 
 
-def _free_concepts(t: TreeArrays) -> None:
+def free_concepts(t: TreeArrays) -> None:
     """Free all internal nodes, the lowest to be used again first; leaves keep their slots, rows and documents."""
     slots = int(t.meta[Meta.SLOTS])
     inner = np.flatnonzero(t.n_children[:slots] > 0)
@@ -134,7 +149,7 @@ def _free_concepts(t: TreeArrays) -> None:
 
 
 @kernel
-def _add_leaves(t: TreeArrays, X: Floats) -> None:
+def add_leaves(t: TreeArrays, X: Floats) -> None:
     """Add the rows of X, for which there must be room, as documents of leaves without a parent."""
     for i in range(X.shape[0]):
         widen(t.limits, X[i])

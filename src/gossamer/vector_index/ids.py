@@ -49,6 +49,10 @@ class IdMap:
         except (KeyError, TypeError):
             raise UnknownIdError(f"id {id!r} is not in the index, which holds {len(self)} documents") from None
 
+    def numbers(self) -> dict[DocId, int]:
+        """All ids with the numbers of their documents, as they are now."""
+        return self._number_of.copy()
+
     def check_new(self, ids: Iterable[Any] | None, rows: int) -> list[DocId]:
         """`ids` for `rows` new documents, checked: as many, of one kind, none twice. None numbers them on."""
         if ids is None:

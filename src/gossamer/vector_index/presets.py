@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from gossamer.tree.cobweb import CobwebTree
+from gossamer.vector_index.core import Structure
 from gossamer.whitening.whitening import Whitening
 
 SHARE: Final = 0.98
@@ -17,7 +18,7 @@ class Preset:
 
     acuity: float | Literal["auto"]
     context: float
-    refine: Literal["auto"] | None
+    structure: Structure
     paper: bool
 
     def whitening(self) -> Whitening:
@@ -26,6 +27,6 @@ class Preset:
 
 
 PRESETS: Final = {
-    "default": Preset(acuity="auto", context=0.0, refine="auto", paper=False),
-    "paper": Preset(acuity=CobwebTree.PAPER_ACUITY, context=1.0, refine=None, paper=True),
+    "default": Preset(acuity="auto", context=0.0, structure="living", paper=False),
+    "paper": Preset(acuity=CobwebTree.PAPER_ACUITY, context=1.0, structure="cobweb", paper=True),
 }

@@ -1,27 +1,29 @@
 """A change of a `VectorIndex` in two steps: stage, which can fail and changes nothing, and apply, which cannot fail.
 
 In: vectors to add with their ids, and ids to remove. Out: a `Staged` change. Whoever keeps a log commits between the
-two steps. A change is an insertion into the tree that is there, a new agglomeration of everything (when the index
-has doubled), or a fit: the whitener or the acuity is chosen from all vectors, and a new tree is built.
+two steps. What is staged depends on the structure of the tree:
+
+living      documents are inserted one by one, into the core that a renewal has made if one is due now (`renewal`); as
+            many as there are already, or more, are agglomerated at once with all others
+cobweb      documents are inserted by Cobweb's operators; when the whitener is fitted, and until then whenever the index
+            has doubled, all are inserted again into a new tree with another acuity
 """
 
 import logging
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
-from gossamer.array_types import Floats
+from gossamer.array_types import Floats, Longs
 from gossamer.errors import OutOfMemoryError
-from gossamer.graph import search_graph
-from gossamer.graph.search_graph import SearchGraph
-from gossamer.rank.guided import prepare
 from gossamer.rank.path_sum import PathSum
 from gossamer.results import DocId
-from gossamer.tree.arrays import TreeArrays
 from gossamer.tree.cobweb import Progress
 from gossamer.tree.rebuild import content_order
-from gossamer.vector_index.state import VectorState, finite
+from gossamer.vector_index.core import Core, finite
+from gossamer.vector_index.renewal import Change, Renewal, period, renewed, start_of, window
+from gossamer.vector_index.state import VectorState
 from gossamer.whitening.whitening import Whitening
 
 _log = logging.getLogger("gossamer.vectors")
@@ -29,68 +31,159 @@ _log = logging.getLogger("gossamer.vectors")
 _FAR_OUT: Final = 10.0
 """Times the median distance from the mean of all documents; a vector beyond it is worth a warning."""
 
-GraphChange: TypeAlias = Callable[[SearchGraph | None], SearchGraph | None]
-"""Makes the search graph after a change from the one before it."""
-
 
 class Staged:
-    """A change that is ready to be applied. `apply` changes tree and ids, `follow` then replaces the search graph."""
+    """A change that is ready to be applied."""
 
-    def __init__(self, state: VectorState, change: Callable[[], GraphChange]) -> None:
+    def __init__(self, state: VectorState, change: Callable[[], None]) -> None:
         self._state = state
         self._change = change
-        self._graph: SearchGraph | None = None
-        self._graph_change: GraphChange | None = None
 
     def apply(self) -> None:
         """Make the change. Ctrl-C waits until it is complete."""
         with self._state.lock.writing():
-            self._apply()
-
-    def follow(self) -> None:
-        """Replace the search graph. Where that fails, another is built before the next guided search."""
-        with self._state.lock.writing() as interruptible, interruptible():
-            self._follow()
-
-    def at_once(self) -> None:
-        """Do both, with no search in between."""
-        with self._state.lock.writing() as interruptible:
-            self._apply()
-            with interruptible():
-                self._follow()
-
-    def _apply(self) -> None:
-        state = self._state
-        self._graph, state.graph = state.graph, None  # until `follow`: a search in between looks at everything
-        try:
-            self._graph_change = self._change()
-        except BaseException:
-            state.status = "broken"
-            raise
-
-    def _follow(self) -> None:
-        if self._graph_change is None:
-            return
-        try:
-            self._state.graph = self._graph_change(self._graph)
-        except Exception as error:
-            _log.warning("the search graph is built again, because updating it failed: %r", error)
+            try:
+                self._change()
+            except BaseException:
+                self._state.status = "broken"
+                raise
 
 
 def stage(
     state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None = None
 ) -> Staged:
     """Do everything that can fail of adding the rows of E as `ids` and removing `removed`."""
-    size = len(state.ids) - len(removed) + len(E)
     try:
-        if len(E) and state.raw is not None and _fit_is_due(state, size):
-            return _stage_fit(state, E, ids, removed, progress)
-        return _stage_insertion(state, E, ids, removed, progress)
+        if state.settings.structure == "cobweb":
+            size = len(state.ids) - len(removed) + len(E)
+            due = len(E) and state.raw is not None and _fit_is_due(state, size)
+            return (_stage_fit if due else _stage_cobweb)(state, E, ids, removed, progress)
+        if len(E) and len(E) >= len(state.ids):
+            return _stage_bulk(state, E, ids, removed, progress)
+        return _stage_living(state, E, ids, removed, progress)
     except MemoryError as error:
         raise OutOfMemoryError(
             f"there is too little memory to add {len(E)} vectors to {len(state.ids)}: nothing was changed; add fewer "
             "at once, or free some"
         ) from error
+
+
+# -- living --------------------------------------------------------------------------------------------
+
+
+def _stage_living(
+    state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None
+) -> Staged:
+    """Insert documents one by one, and start or end a renewal where that is due."""
+    renewal, work = state.renewal, len(E) + len(removed)
+    swapped: Core | None = None
+    due = renewal is not None and state.clock + work >= renewal.due
+    if renewal is not None:
+        if due:
+            swapped = renewal.finish()
+        else:
+            renewal.pace(1.0 - (renewal.due - state.clock) / window(state.started_size))
+            if removed:
+                renewal.wait_until_copied()
+    core = swapped or state
+    X, gone = core.project(E), state.numbers(removed)
+    _warn_if_far_out(core.whitener, E, ids)
+    if not core.has_room(len(X)):
+        with state.lock.writing():
+            core.reserve(len(X))
+
+    def apply() -> None:
+        if swapped is not None:
+            state.become(swapped)
+        if due:
+            state.renewal = None
+        if len(X):
+            state.insert(X, "living")
+        _replace_ids(state, E, ids, removed, gone)
+        if state.renewal is not None:
+            state.renewal.follow(Change(E, gone))
+        elif state.clock - state.started >= period(state.started_size):
+            _start_renewal(state)
+
+    return Staged(state, _reported(apply, progress, len(E)))
+
+
+def _replace_ids(state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], gone: Longs) -> None:
+    """Remove documents from the tree, and give ids to the newest ones in it."""
+    last = state.tree.next_document
+    if len(gone):
+        state.remove(gone, state.settings.structure)
+        state.ids.forget(removed)
+        if state.raw is not None:
+            state.raw.forget(removed)
+    state.ids.assign(ids, np.arange(last - len(ids), last))
+    if state.raw is not None:
+        state.raw.add(ids, E)
+    state.clock += len(ids) + len(removed)
+
+
+def _start_renewal(state: VectorState) -> None:
+    """Copy the documents and let a thread make a new core of them. Where memory does not suffice, try again later."""
+    state.started, state.started_size = state.clock, len(state.ids)
+    try:
+        raw = None if state.raw is None else state.raw.frozen()
+        start = start_of(state, state.ids.numbers(), raw)
+        state.renewal = Renewal(start, state.policy, state.clock + window(state.started_size))
+    except (MemoryError, RuntimeError) as error:  # RuntimeError: no more threads
+        _log.warning("the tree of %d documents is renewed later: %r", state.started_size, error)
+
+
+def _stage_bulk(
+    state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None
+) -> Staged:
+    """Agglomerate all documents at once, beside the tree in use."""
+    if state.renewal is not None:
+        state.renewal.cancel()
+    size, gone = len(state.ids) + len(E), state.numbers(removed)
+    raw = None if state.raw is None else state.raw.frozen()
+
+    def report(share: float) -> None:
+        if progress is not None:
+            progress(int(share * size), size)
+
+    core = renewed(start_of(state, state.ids.numbers(), raw), state.policy, E, report)
+    _warn_if_far_out(core.whitener, E, ids)
+    report(1.0)
+
+    def apply() -> None:
+        state.become(core)
+        state.renewal = None
+        _replace_ids(state, E, ids, removed, gone)
+        state.started, state.started_size = state.clock, len(state.ids)
+
+    return Staged(state, apply)
+
+
+def stage_settling(state: VectorState) -> Staged:
+    """End the renewal that is under way."""
+    assert state.renewal is not None
+    core = state.renewal.finish()
+
+    def apply() -> None:
+        if core is not None:
+            state.become(core)
+        state.renewal = None
+
+    return Staged(state, apply)
+
+
+def stage_rebuild(state: VectorState, progress: Progress | None) -> Staged:
+    """Agglomerate all documents again."""
+    return _stage_bulk(state, state.policy.no_rows, [], [], progress)
+
+
+def _reported(apply: Callable[[], None], progress: Progress | None, rows: int) -> Callable[[], None]:
+    if progress is not None and rows:
+        progress(rows, rows)
+    return apply
+
+
+# -- cobweb --------------------------------------------------------------------------------------------
 
 
 def _fit_is_due(state: VectorState, size: int) -> bool:
@@ -100,114 +193,57 @@ def _fit_is_due(state: VectorState, size: int) -> bool:
     return state.settings.acuity == "auto" and size >= 2 * state.sized_for
 
 
-def _rebuild_is_due(state: VectorState, size: int) -> bool:
-    settings = state.settings
-    return settings.refine == "auto" and size >= settings.enough and size >= 2 * state.rebuilt_for
-
-
-def _stage_insertion(
+def _stage_cobweb(
     state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None
 ) -> Staged:
-    """Insert into the tree that is there, or agglomerate everything again beside it."""
-    X, tree = state.project(E), state.tree
+    """Insert into the tree that is there."""
+    X, gone = state.project(E), state.numbers(removed)
     _warn_if_far_out(state.whitener, E, ids)
-    due = _rebuild_is_due(state, tree.n_documents + len(X))
-    rebuilt = _agglomerated(state, X, progress) if due else None
-    if rebuilt is None:
-        with state.lock.writing():
-            tree.reserve(len(X))
-        if progress is not None:
-            progress(len(X), len(X))
+    with state.lock.writing():
+        state.tree.reserve(len(X))
 
-    def apply() -> GraphChange:
-        first = tree.next_document
-        if rebuilt is None:
-            tree.insert_reserved(X)
-            if due:  # there was too little memory: try again once the index has grown by a tenth
-                state.rebuilt_for = int(0.55 * tree.n_documents)
-        else:
-            tree.replace_arrays(rebuilt)
-            state.rebuilt_for = tree.n_documents
-        numbers = np.arange(first, first + len(X))
-        rows, siblings = state.remove(removed)
-        state.ids.assign(ids, numbers)
-        if state.raw is not None:
-            state.raw.update(zip(numbers.tolist(), E, strict=True))
+    def apply() -> None:
+        if len(X):
+            state.insert(X, "cobweb")
+        _replace_ids(state, E, ids, removed, gone)
 
-        def follow(graph: SearchGraph | None) -> SearchGraph | None:
-            if rebuilt is not None:
-                graph = search_graph.after_rebuild(graph, tree.arrays)
-            if len(X):
-                graph = search_graph.with_added(graph, tree.arrays, numbers)
-            if removed:
-                graph = search_graph.with_removed(graph, tree.arrays, rows, siblings)
-            return _built_if_due(state, graph) if len(X) else graph
-
-        return follow
-
-    return Staged(state, apply)
-
-
-def _agglomerated(state: VectorState, X: Floats, progress: Progress | None) -> TreeArrays | None:
-    """The tree with the rows of X, agglomerated beside the one in use; None where memory does not suffice for two.
-
-    The documents are then inserted into the tree that is there. Replay, with more memory, may give another tree.
-    """
-    try:
-        with state.lock.writing():
-            state.tree.reserve(len(X))
-        return state.tree.agglomerated(X, **state.tree_shape(state.whitener), progress=progress)
-    except MemoryError as error:
-        size = state.tree.n_documents + len(X)
-        _log.warning("too little memory to agglomerate %d documents: they are inserted instead (%s)", size, error)
-        return None
+    return Staged(state, _reported(apply, progress, len(E)))
 
 
 def _stage_fit(
     state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None
 ) -> Staged:
-    """Choose whitener and acuity from all vectors, and build a new tree beside the one in use."""
+    """Choose whitener and acuity from all vectors, and insert all documents into a new tree."""
     assert state.raw is not None
     settings, gone = state.settings, set(removed)
-    kept = [number for number in sorted(state.raw) if state.ids.of(np.array([number]))[0] not in gone]
-    before = np.array([state.raw[number] for number in kept], np.float32).reshape(-1, settings.dim)
+    kept = [id for id in state.ids if id not in gone]
+    before = state.raw.of(kept).reshape(-1, settings.dim)
     everything = np.concatenate([before, E])
     size = len(everything)
     final = size >= settings.enough
     whitener = state.whitener
-    if final and state.unfitted is not None:
+    if final and state.template is not None:
         # In an order of their own: the order of arrival would show in the last bits, and through them in the tree.
-        whitener = type(state.unfitted)(**state.unfitted.get_params()).fit(everything[content_order(everything)])
+        template = type(state.template)(**state.template.get_params())
+        whitener = template.fit(everything[content_order(everything)])
     X = everything if whitener is None else finite(whitener.project(everything))
-    tree, rebuilt = state.new_tree(X), _rebuild_is_due(state, size)
-    if rebuilt:
-        keep = search_graph.neighbours_wanted(len(X), linked=settings.links)
-        tree.agglomerate(X, **state.tree_shape(whitener), keep=keep, progress=progress)
-    else:
-        tree.insert_many(X, progress=progress)
-    renumbered = state.ids.renumbered(np.array(kept, np.int64))
+    tree = state.new_tree(X)
+    tree.insert_many(X, progress=progress)
+    renumbered = state.ids.renumbered(state.numbers(kept))
     renumbered.assign(ids, np.arange(len(kept), size))
-    _warn_if_far_out(whitener, everything, renumbered.of(np.arange(size)).tolist())
-    raw = None if final else dict(enumerate(everything))
+    _warn_if_far_out(whitener, everything, [*kept, *ids])
 
-    def apply() -> GraphChange:
-        state.tree, state.ids, state.whitener, state.path_sum = tree, renumbered, whitener, PathSum()
-        state.raw, state.sized_for = raw, size
-        if rebuilt:
-            state.rebuilt_for = size
+    def apply() -> None:
+        state.become(Core(whitener, tree, None, PathSum()))
+        state.ids, state.sized_for = renumbered, size
+        state.clock += len(E) + len(removed)
         if final:
-            state.unfitted = None
-        return lambda _: _built_if_due(state, None)
+            state.template = state.raw = None
+        elif state.raw is not None:
+            state.raw.forget(removed)
+            state.raw.add(ids, E)
 
     return Staged(state, apply)
-
-
-def _built_if_due(state: VectorState, graph: SearchGraph | None) -> SearchGraph | None:
-    """`graph`, or a complete one where so many documents came that a search would wait long for it."""
-    if not search_graph.too_many_waiting(graph, state.tree.arrays):
-        return graph
-    neighbours = state.tree.take_neighbours()
-    return prepare(state.tree.arrays, graph, linked=state.settings.links, neighbours=neighbours)
 
 
 def _warn_if_far_out(whitener: Whitening | None, E: Floats, ids: list[DocId]) -> None:

@@ -1,32 +1,30 @@
-"""The parts of a `VectorIndex`, and their form on disk.
+"""Everything that changes in a `VectorIndex`, and its form on disk.
 
-A whitener, a tree over the projected vectors, the ids of its documents and the search graph. Searches read them
-under the lock of the index; `staging` replaces or changes them.
+The core that searches read, under the lock of the index; the ids of its documents; their vectors as they came, where
+the whitener may be fitted again; and the renewal that is under way. `staging` changes them.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from gossamer.array_types import NONE, Floats, Ints, Longs
+from gossamer.array_types import NONE, Floats, Longs
 from gossamer.checks import LARGEST, one_of, positive
-from gossamer.errors import ClosedError, CorruptError, DimensionError, InputError, StateError
+from gossamer.errors import ClosedError, CorruptError, DimensionError, StateError
 from gossamer.files.bundle import CURE, Bundle, fold
 from gossamer.graph import search_graph
-from gossamer.graph.search_graph import SearchGraph
 from gossamer.rank.guided import prepare
-from gossamer.rank.path_sum import PathSum
 from gossamer.rank.request import as_context
 from gossamer.results import DocId
 from gossamer.runtime.locks import ReadWriteLock
 from gossamer.tree.cobweb import CobwebTree
-from gossamer.tree.structure import sibling_leaves
+from gossamer.vector_index.core import Core, Structure, auto_acuity
 from gossamer.vector_index.ids import IdMap
 from gossamer.vector_index.presets import PRESETS
-from gossamer.whitening.spectrum import mean_variance, winsorised
+from gossamer.vector_index.raw_vectors import RawVectors, Source
+from gossamer.vector_index.renewal import Policy, Renewal
 from gossamer.whitening.whitening import Whitening
 
 Acuity: TypeAlias = float | Literal["auto"]
@@ -43,23 +41,22 @@ class VectorSettings:
     preset: str
     acuity: Acuity
     context: float
-    refine: Literal["auto"] | None
-    """"auto" to rebuild the tree whenever the index has doubled."""
+    structure: Structure
     links: bool
 
     @classmethod
-    def checked(cls, dim: Any, preset: Any, acuity: Any, context: Any, refine: Any, links: Any) -> Self:
+    def checked(cls, dim: Any, preset: Any, acuity: Any, context: Any, structure: Any, links: Any) -> Self:
         """The settings, or the error that says what is wrong with them."""
         one_of(preset, "preset", tuple(PRESETS))
         chosen = PRESETS[preset]
         wanted = chosen.acuity if acuity is None else acuity
-        one_of(refine or "auto", "refine", ("preset", "auto"))
+        one_of(structure, "structure", ("preset", "living", "cobweb"))
         return cls(
             dim=positive(dim, "dim"),
             preset=preset,
             acuity="auto" if wanted == "auto" else float(wanted),
             context=as_context(chosen.context if context is None else context),
-            refine=chosen.refine if refine == "preset" else refine,
+            structure=chosen.structure if structure == "preset" else structure,
             links=bool(links),
         )
 
@@ -69,40 +66,46 @@ class VectorSettings:
         return max(1000, 4 * self.dim)
 
 
-@dataclass
-class VectorState:
-    """Everything that changes in an index."""
+class VectorState(Core):
+    """Everything that changes in an index.
 
-    settings: VectorSettings
-    whitener: Whitening | None = None
-    """In use; None while vectors are taken as they are."""
-    unfitted: Whitening | None = None
-    """Waiting for enough vectors to be fitted on."""
-    tree: CobwebTree = field(init=False)
-    ids: IdMap = field(default_factory=IdMap)
-    raw: dict[int, Floats] | None = field(default_factory=dict)
-    """Vectors by document while the whitener or the acuity is still to be chosen; None after that."""
-    sized_for: int = 0
-    """Documents when the acuity was last chosen."""
-    rebuilt_for: int = 0
-    """Documents when the tree was last agglomerated."""
-    path_sum: PathSum = field(default_factory=PathSum)
-    graph: SearchGraph | None = None
-    status: Literal["open", "closed", "broken"] = "open"
-    lock: ReadWriteLock = field(default_factory=ReadWriteLock)
+    template        the whitener to fit, and to fit again when the corpus has drifted; None where it is not to be fitted
+    raw             vectors as they came, while there is a template
+    clock           documents that came or went so far
+    started         the clock when the documents were copied of which the tree was last agglomerated, or will be
+    started_size    and how many there were
+    sized_for       documents when the acuity of a tree of structure "cobweb" was last chosen
+    renewal         the core that is being made, if one is
+    """
 
-    def __post_init__(self) -> None:
-        self.tree = self.new_tree(self.project(np.zeros((0, self.settings.dim), np.float32)))
+    def __init__(self, settings: VectorSettings, whitener: Whitening | None, template: Whitening | None) -> None:
+        dim = settings.dim if whitener is None else whitener.n_components_
+        super().__init__(whitener, CobwebTree(dim, 5.0 if settings.acuity == "auto" else settings.acuity))
+        self.settings = settings
+        self.template = template
+        self.raw: RawVectors | None = None if template is None else RawVectors()
+        self.ids = IdMap()
+        self.clock = self.started = self.started_size = self.sized_for = 0
+        self.renewal: Renewal | None = None
+        self.status: Literal["open", "closed", "broken"] = "open"
+        self.lock = ReadWriteLock()
 
     @classmethod
     def create(cls, settings: VectorSettings, whitener: Whitening | Literal["preset"] | None) -> Self:
         """The state of an empty index."""
         given = PRESETS[settings.preset].whitening() if whitener == "preset" else whitener
         if given is None or not hasattr(given, "components_"):
-            return cls(settings, unfitted=given)
+            return cls(settings, None, given)
         if given.n_features_in_ != settings.dim:
             raise DimensionError(f"the whitener takes {given.n_features_in_} dimensions, the index {settings.dim}")
-        return cls(settings, whitener=given)
+        return cls(settings, given, None)
+
+    @property
+    def policy(self) -> Policy:
+        """How a new core is made."""
+        settings = self.settings
+        acuity = None if settings.acuity == "auto" else settings.acuity
+        return Policy(acuity, settings.links, self.template, settings.enough, settings.dim)
 
     def check_open(self) -> None:
         """Raise unless the index can be used."""
@@ -111,23 +114,10 @@ class VectorState:
         if self.status == "broken":
             raise StateError("a change failed half way and could not be undone: load the index from disk again")
 
-    def project(self, E: Floats) -> Floats:
-        """Checked vectors in the tree's space."""
-        return E if self.whitener is None else finite(self.whitener.project(E))
-
     def new_tree(self, X: Floats) -> CobwebTree:
         """An empty tree for vectors such as X."""
         acuity = self.settings.acuity
         return CobwebTree(X.shape[1], auto_acuity(X) if acuity == "auto" else acuity)
-
-    def tree_shape(self, whitener: Whitening | None) -> dict[str, Any]:
-        """How the tree is agglomerated: at the scale that dimensions had before whitening, and flat if context counts.
-
-        Whitening is for search: it changes which documents are near each other, and agrees less with what people call
-        a topic. The tree finds as many of the nearest either way.
-        """
-        scale = None if whitener is None else whitener.unwhitening_scales()
-        return {"scale": scale, "flat": self.settings.context != 0.0}
 
     def prepare_graph(self) -> None:
         """Build and calibrate the search graph, as far as that is due; the caller holds the lock for writing."""
@@ -137,19 +127,6 @@ class VectorState:
     def numbers(self, ids: Iterable[DocId]) -> Longs:
         """The tree's numbers of documents."""
         return np.array([self.ids.number(id) for id in ids], np.int64)
-
-    def remove(self, ids: list[DocId]) -> tuple[Ints, Ints]:
-        """Remove documents from the tree; returns the rows of their leaves, and siblings of these leaves."""
-        numbers, arrays = self.numbers(ids), self.tree.arrays
-        leaves = arrays.leaf[numbers]
-        rows, siblings = arrays.row[leaves], sibling_leaves(arrays, leaves)
-        if len(numbers):
-            self.tree.remove(numbers.tolist())
-        self.ids.forget(ids)
-        if self.raw is not None:
-            for number in numbers.tolist():
-                del self.raw[number]
-        return rows, siblings
 
     # -- disk --------------------------------------------------------------------------------------
 
@@ -161,85 +138,90 @@ class VectorState:
         if self.whitener is not None:
             parts["whitener"] = self.whitener.to_bundle()
         arrays = self.ids.to_arrays()
-        if self.raw is not None:
-            arrays["raw_numbers"] = np.array(list(self.raw), np.int64)
-            arrays["raw"] = np.array(list(self.raw.values()), np.float32).reshape(-1, settings.dim)
+        if self.raw is not None and self.raw.is_kept:
+            arrays["raw_numbers"] = arrays["id_numbers"]
+            arrays["raw"] = self.raw.of(list(self.ids)).reshape(-1, settings.dim)
         params: dict[str, Any] = {
             "dim": settings.dim,
             "preset": settings.preset,
             "acuity": settings.acuity,
             "context": settings.context,
-            "refine": settings.refine,
+            "structure": settings.structure,
             "sized_for": self.sized_for,
-            "refined_for": self.rebuilt_for,
-            "to_be_fitted": None if self.unfitted is None else _plain(self.unfitted.get_params()),
+            "clock": self.clock,
+            "started": self.started,
+            "started_size": self.started_size,
+            "to_be_fitted": None if self.template is None else _plain(self.template.get_params()),
         }
         return fold(parts, params, arrays)
 
     @classmethod
-    def from_bundle(cls, bundle: Bundle) -> Self:
-        """The state that `to_bundle` described; `CorruptError` if its parts do not belong together."""
+    def from_bundle(cls, bundle: Bundle, source: Source | None = None) -> Self:
+        """The state that `to_bundle` described; `CorruptError` if its parts do not belong together.
+
+        `source` reads vectors as they came, where its owner keeps them.
+        """
         params = bundle.params
         try:
             tree = CobwebTree.from_bundle(bundle.part("tree"))
-            whitener = None
-            if "whitener" in params:
-                whitener = Whitening.from_bundle(bundle.part("whitener"))
-            elif params["to_be_fitted"] is not None:
-                whitener = Whitening(**params["to_be_fitted"])
+            whitener = Whitening.from_bundle(bundle.part("whitener")) if "whitener" in params else None
+            template = None if params["to_be_fitted"] is None else Whitening(**params["to_be_fitted"])
             graph = bundle.part("guide")
             dim = bundle.whole("dim", 1, _MOST_DIMENSIONS)
             settings = VectorSettings.checked(
-                dim, params["preset"], params["acuity"], params["context"], params["refine"], graph.flag("links")
+                dim, params["preset"], params["acuity"], params["context"], _saved_structure(params), graph.flag("links")
             )
-            state = cls.create(settings, whitener)
+            state = cls(settings, whitener, template)
         except KeyError as error:
             raise CorruptError(f"the saved index lacks {error}: {CURE}") from error
         except (TypeError, ValueError, OverflowError) as error:  # InputError among them
             raise CorruptError(f"the settings of the saved index cannot be used ({error}): {CURE}") from error
-        if state.tree.dim != tree.dim:
+        if state.tree.dim != tree.dim or (whitener is not None and whitener.n_features_in_ != dim):
             raise CorruptError(f"the saved tree has {tree.dim} dimensions, not {state.tree.dim}: {CURE}")
         documents = np.flatnonzero(tree.arrays.leaf != NONE)
         state.tree = tree
         state.ids = IdMap.from_bundle(bundle, documents)
         state.graph = search_graph.from_bundle(graph, tree.arrays)
-        state.sized_for, state.rebuilt_for = bundle.whole("sized_for"), bundle.whole("refined_for")
-        state.raw = _saved_vectors(bundle, documents, dim)
-        if state.raw is None and state.unfitted is not None:
-            raise CorruptError(f"the saved index lacks 'raw', the vectors that a whitener is still fitted on: {CURE}")
+        state.sized_for = bundle.whole("sized_for")
+        if "clock" in params:
+            state.clock, state.started = bundle.whole("clock"), bundle.whole("started")
+            state.started_size = bundle.whole("started_size")
+        else:  # saved before trees were renewed as they grow
+            state.clock = state.started = state.started_size = tree.n_documents
+        state._restore_raw(bundle, documents, source)
         return state
 
-
-def auto_acuity(X: Floats) -> float:
-    """What acuity="auto" stands for with the vectors X: five times the mean variance of a dimension."""
-    variance, squared_mean = mean_variance(winsorised(X))
-    # One document, or copies of one, have no variance; the size of their values gives the scale.
-    return 5.0 * (variance if variance > 1e-12 * squared_mean else squared_mean or 1.0)
-
-
-def finite(X: Floats) -> Floats:
-    """Projected vectors, if float32 can hold them. On a sphere it always can."""
-    if np.vdot(X, X) < LARGEST**2:
-        return X
-    with np.errstate(invalid="ignore"):
-        fine = (np.abs(X) <= LARGEST).all(axis=1)
-    if not fine.all():
-        row = int(np.argmin(fine))
-        raise InputError(
-            f"vectors: row {row} is so far from what the whitener was fitted on that float32 cannot hold it: "
-            "rescale it, or use a whitener with sphere=True"
-        )
-    return X
+    def _restore_raw(self, bundle: Bundle, documents: Longs, source: Source | None) -> None:
+        """Vectors as they came, from the file or from a source; without either the whitener stays as it is."""
+        if self.template is None:
+            return
+        saved = _saved_vectors(bundle, documents, self.settings.dim)
+        if saved is not None and source is None:
+            self.raw = RawVectors(vectors=dict(zip(self.ids.of(saved[0]).tolist(), saved[1], strict=True)))
+        elif source is not None:
+            self.raw = RawVectors(source)
+        elif self.whitener is None:
+            raise CorruptError(f"the saved index lacks 'raw', the vectors that a whitener is still fitted on: {CURE}")
+        else:
+            self.template = self.raw = None
 
 
-def _saved_vectors(bundle: Bundle, documents: npt.NDArray[np.int64], dim: int) -> dict[int, Floats] | None:
+def _saved_structure(params: dict[str, Any]) -> Any:
+    """The structure; files of earlier versions say whether the tree was rebuilt as it doubled ("refine")."""
+    if "structure" in params:
+        return params["structure"]
+    return "cobweb" if one_of(params["refine"] or "never", "refine", ("auto", "never")) == "never" else "living"
+
+
+def _saved_vectors(bundle: Bundle, documents: Longs, dim: int) -> tuple[Longs, Floats] | None:
+    """The numbers of the saved documents, and their vectors as they came; None where these were not saved."""
     if "raw" not in bundle.arrays:
         return None
     numbers = bundle.array("raw_numbers", np.int64, len(documents))
     raw = bundle.numbers("raw", np.float32, len(documents), dim, least=-LARGEST, most=LARGEST)
     if not np.array_equal(np.sort(numbers), documents):
         raise CorruptError(f"the saved vectors are those of other documents: {CURE}")
-    return dict(zip(numbers.tolist(), raw, strict=True))
+    return numbers, raw
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:

@@ -13,24 +13,30 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.array_types import NONE, Doubles, Floats, Longs
-from gossamer.checks import as_vectors
+from gossamer.checks import as_vectors, positive
 from gossamer.errors import DimensionError, StateError
 from gossamer.files.bundle import Bundle, read_bundle, write_bundle
 from gossamer.graph import search_graph
+from gossamer.graph.search_graph import SearchGraph
 from gossamer.rank.gains import evidence, gains, gains_by_axis
-from gossamer.rank.path_sum import PathSum
 from gossamer.rank.ranking import Restriction, rank
 from gossamer.rank.request import Aggregate, Method, SearchRequest
 from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, VectorExplanation
 from gossamer.runtime.locks import Turn
 from gossamer.tree.cobweb import CobwebTree, Progress
-from gossamer.tree.rebuild import single_level_arrays
+from gossamer.tree.arrays import Meta
+from gossamer.tree.rebuild import single_level_arrays, total_utility
 from gossamer.tree.scoring import Ranked
 from gossamer.tree.views import paths_to
 from gossamer.vector_index.ids import IdMap
-from gossamer.vector_index.staging import Staged, stage
-from gossamer.vector_index.state import VectorSettings, VectorState, auto_acuity
+from gossamer.vector_index.core import Core, auto_acuity
+from gossamer.vector_index.raw_vectors import Source
+from gossamer.vector_index.staging import Staged, stage, stage_rebuild, stage_settling
+from gossamer.vector_index.state import VectorSettings, VectorState
 from gossamer.whitening.whitening import Whitening
+
+_SCANNED: Final = 2048
+"""Leaves up to which searches of a living tree look at everything until the first renewal has built a graph."""
 
 _AXES: Final = 5
 _EXTREMES: Final = 3
@@ -62,18 +68,20 @@ class VectorIndex:
         whitener: Whitening | Literal["preset"] | None = "preset",
         acuity: float | Literal["auto"] | None = None,
         context: float | None = None,
-        refine: Literal["preset", "auto"] | None = "preset",
+        structure: Literal["preset", "living", "cobweb"] = "preset",
         links: bool = True,
     ) -> None:
         """An empty index for vectors of `dim` dimensions.
 
-        `preset` chooses whitening, acuity, context and rebuilding; each can be set by itself: a whitener of your own,
+        `preset` chooses whitening, acuity, context and structure; each can be set by itself: a whitener of your own,
         fitted or not, or None for vectors that are taken as they are; an `acuity`, or "auto" for five times the
-        mean variance; the `context` of scores unless a search says otherwise; `refine="auto"` to rebuild the tree
-        whenever the index has doubled, or None. `links=False` keeps no links between leaves: guided searches then
-        use the tree alone, and building takes a third less time.
+        mean variance; the `context` of scores unless a search says otherwise. Of structure "living" (the default), the
+        tree is agglomerated, takes in documents beside those nearest to them, and is agglomerated again in the
+        background as it grows. Of structure "cobweb" it is the paper's: top-down, by four operators, never rebuilt.
+        `links=False` keeps no links between leaves: guided searches then use the tree alone, and building takes a
+        third less time.
         """
-        self.state = VectorState.create(VectorSettings.checked(dim, preset, acuity, context, refine, links), whitener)
+        self.state = VectorState.create(VectorSettings.checked(dim, preset, acuity, context, structure, links), whitener)
         self._one_writer = Turn()
 
     @classmethod
@@ -88,10 +96,9 @@ class VectorIndex:
 
         `E` was checked by `as_vectors`.
         """
-        index = cls(E.shape[1], whitener=None, refine=None, links=False)
+        index = cls(E.shape[1], whitener=None, structure="cobweb", links=False)
         index.state.tree.replace_arrays(single_level_arrays(E, auto_acuity(E)))
         index.state.ids.assign(list(ids), np.arange(len(E)))
-        index.state.raw = None
         return index
 
     # -- changing ----------------------------------------------------------------------------------
@@ -108,7 +115,7 @@ class VectorIndex:
         with self._writer() as state:
             checked = state.ids.check_new(ids, len(E))
             if checked:
-                stage(state, E, checked, [id for id in checked if id in state.ids], progress).at_once()
+                stage(state, E, checked, [id for id in checked if id in state.ids], progress).apply()
             return checked
 
     def delete(self, ids: DocId | Iterable[DocId]) -> None:
@@ -116,7 +123,7 @@ class VectorIndex:
         several = [ids] if isinstance(ids, int | str | np.integer) else list(ids)
         with self._writer() as state:
             numbers = {id: state.ids.number(id) for id in several}
-            stage(state, np.empty((0, self.dim), np.float32), [], list(numbers)).at_once()
+            stage(state, np.empty((0, self.dim), np.float32), [], list(numbers)).apply()
 
     def remove(self, ids: DocId | Iterable[DocId]) -> None:
         """Old name of `delete`."""
@@ -137,39 +144,63 @@ class VectorIndex:
             return stage(state, E, checked, list(gone))
 
     def rebuild(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
-        """Build a new tree over all documents; returns the utility before and after."""
-        with self._writer() as state, state.lock.writing() as interruptible, interruptible():
-            graph, state.graph = state.graph, None
-            try:
-                return state.tree.rebuild(passes, **state.tree_shape(state.whitener), progress=progress)
-            finally:
-                state.graph = search_graph.after_rebuild(graph, state.tree.arrays)
+        """Build a new tree over all documents; returns the utility before and after.
+
+        Of structure "living", the whitener is fitted again if the corpus has drifted. More than one pass matters only
+        to trees of structure "cobweb" with more leaves than are compared at once (`CobwebTree.rebuild`).
+        """
+        with self._writer() as state:
+            if state.settings.structure == "living":
+                before = total_utility(state.tree.arrays)
+                stage_rebuild(state, progress).apply()
+                return Refinement(positive(passes, "passes"), before, total_utility(state.tree.arrays))
+            with state.lock.writing() as interruptible, interruptible():
+                graph, state.graph = state.graph, None
+                try:
+                    return state.tree.rebuild(passes, progress=progress)
+                finally:
+                    state.graph = search_graph.after_rebuild(graph, state.tree.arrays)
 
     def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
         """Old name of `rebuild`."""
         return self.rebuild(passes, progress=progress)
 
     def settle(self) -> None:
-        """Build now the links that the next guided search would wait for, where many documents came or went.
+        """Do now what is still to be done: end a renewal that is under way, and build links that are missing.
 
-        The tree and the documents stay as they are. `save` does so too.
+        `save` does so too. It counts as an operation: an index that was settled goes on like any other that was
+        settled at the same point.
         """
+        with self._writer() as state:
+            if state.renewal is not None:
+                stage_settling(state).apply()
+        self._build_graph()
+
+    def _build_graph(self) -> None:
         with self.state.lock.writing() as interruptible, interruptible():
             self.state.check_open()
             self.state.prepare_graph()
 
     @property
+    def renewing(self) -> bool:
+        """Whether a new tree is being made in the background."""
+        return self.state.renewal is not None
+
+    @property
     def settled(self) -> bool:
         """Whether a guided search would find all links built."""
-        return search_graph.is_current(self.state.graph, self.state.tree.arrays)
+        return not self.renewing and search_graph.is_current(self.state.graph, self.state.tree.arrays)
 
     def close(self) -> None:
         """Free the memory; any later call raises `ClosedError`."""
         state = self.state
         with self._one_writer.alone(), state.lock.writing():
             state.status = "closed"
-            state.tree, state.path_sum, state.graph = CobwebTree(1), PathSum(), None
+            state.become(Core(None, CobwebTree(1)))
             state.ids, state.raw = IdMap(), None
+            if state.renewal is not None:
+                state.renewal.cancel()
+                state.renewal = None
 
     @contextmanager
     def _writer(self) -> Iterator[VectorState]:
@@ -251,9 +282,18 @@ class VectorIndex:
         return SearchResult(ids, cosines, ranked.visited, time.perf_counter() - start)
 
     def _prepare_for(self, request: SearchRequest) -> None:
-        """The first guided search after a change that made a graph due builds it; others wait for it."""
-        if request.is_guided and not search_graph.is_current(self.state.graph, self.state.tree.arrays):
-            self.settle()
+        """Build a graph that is due, and that no renewal will make soon; other searches wait for it."""
+        t = self.state.tree.arrays
+        if not request.is_guided or search_graph.is_current(self.state.graph, t):
+            return
+        soon = self.state.settings.structure == "living" and t.meta[Meta.LEAVES] <= _SCANNED
+        if not soon and not self._is_usable(self.state.graph):
+            self._build_graph()
+
+    def _is_usable(self, graph: SearchGraph | None) -> bool:
+        """Whether a graph of a living tree serves until it is renewed."""
+        usable = graph is not None and graph.complete and graph.calibration is not None
+        return usable and self.state.settings.structure == "living"
 
     def _ranked(self, request: SearchRequest, X: Floats, allowed: Iterable[DocId] | None, within: int | None) -> Ranked:
         state, documents = self.state, self._restriction(allowed, within)
@@ -405,9 +445,12 @@ class VectorIndex:
             return self.state.to_bundle()
 
     @classmethod
-    def from_bundle(cls, bundle: Bundle) -> Self:
-        """The index that `to_bundle` described; `CorruptError` if its parts do not belong together."""
-        return cls._of(VectorState.from_bundle(bundle))
+    def from_bundle(cls, bundle: Bundle, source: Source | None = None) -> Self:
+        """The index that `to_bundle` described; `CorruptError` if its parts do not belong together.
+
+        `source` reads vectors as they came, by id, where the caller keeps them: they are then not part of a bundle.
+        """
+        return cls._of(VectorState.from_bundle(bundle, source))
 
 
 def _order_ties_by_id(ids: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> None:

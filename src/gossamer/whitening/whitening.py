@@ -49,9 +49,13 @@ KIND: Final = "whitener"
 
 _PARAMETERS: Final = ("n_components", "strength", "sphere", "ica", "random_state")
 
-_AUTO_LEAST: Final = 0.25
-_AUTO_SLOPE: Final = 1.5
-"""The strength at a mean cosine of 0, and its rise with the mean cosine: see the module's table."""
+_AUTO_LEAST: Final = 0.15
+_AUTO_FROM, _AUTO_TO = 0.3, 0.5
+"""The strength up to the first mean cosine; it is 1 from the second on: see the module's table."""
+
+_DRIFT_OUTSIDE: Final = 0.01
+_DRIFT_MEAN: Final = 0.05
+"""See `Whitening.has_drifted`."""
 
 
 class Whitening:
@@ -158,13 +162,26 @@ class Whitening:
         distances: Doubles = np.linalg.norm(X.astype(np.float64) - self.mean_, axis=1) / usual
         return distances
 
-    def unwhitening_scales(self) -> Doubles | None:
-        """Factors λ_j^(γ/2) that give the dimensions of transformed rows the proportions they had before whitening.
+    def has_drifted(self, X: Floats) -> bool:
+        """Whether rows of a corpus are no longer what the whitener was fitted on, so that it should be fitted again.
 
-        None after ICA, whose dimensions are mixtures of the principal axes.
+        Of X, centred, more variance is outside the kept directions than twice the share that fitting left out, or the
+        mean has moved by more than a twentieth of the spread:
+
+            1 − ‖P(X − m)‖² / ‖X − m‖²  >  2·(1 − kept) + 0.01        ‖m − mean_‖²  >  0.05 · ‖X − m‖²/n
         """
-        self._check_fitted()
-        return None if self.ica else self.explained_variance_ ** (self.strength_ / 2.0)
+        X = winsorised(X) if self.sphere else X
+        mean = X.mean(axis=0, dtype=np.float64)
+        away = X - mean
+        total = float(np.einsum("ij,ij->", away, away)) / len(X)
+        if not total > 0.0:
+            return False
+        axes = self.components_ / np.linalg.norm(self.components_, axis=1, keepdims=True)
+        inside = away.astype(np.float32) @ axes.T.astype(np.float32)
+        left_out = 1.0 - float(np.einsum("ij,ij->", inside, inside, dtype=np.float64)) / len(X) / total
+        kept = float(self.n_components) if not isinstance(self.n_components, Integral) else 1.0 - left_out
+        moved = float(np.square(mean - self.mean_).sum())
+        return left_out > 2.0 * (1.0 - kept) + _DRIFT_OUTSIDE or moved > _DRIFT_MEAN * total
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted whitener into the folder `path`; names of the columns of a DataFrame are not saved."""
@@ -243,8 +260,9 @@ class Whitening:
 
 
 def auto_strength(mean_cosine: float) -> float:
-    """What `strength="auto"` means for a corpus of mean cosine c: γ = min(1, 0.25 + 1.5·max(0, c))."""
-    return min(1.0, _AUTO_LEAST + _AUTO_SLOPE * max(0.0, mean_cosine))
+    """What `strength="auto"` means for a corpus of mean cosine c: 0.15 up to c = 0.3, 1 from 0.5 on, a ramp between."""
+    share = (mean_cosine - _AUTO_FROM) / (_AUTO_TO - _AUTO_FROM)
+    return _AUTO_LEAST + (1.0 - _AUTO_LEAST) * min(1.0, max(0.0, share))
 
 
 def _check_n_components(value: Any, dim: int) -> None:

@@ -1,0 +1,342 @@
+"""A new core over the documents of an index, made beside the one in use, which searches go on to read.
+
+As an index grows, its tree is agglomerated again every so many changes, because insertion knows only what came before.
+The documents at one operation (`Start`) are copied, a thread makes the new core from them and applies the changes that
+came since, and at a fixed later operation, whatever the speed of the machine, the new core takes the place of the old
+one. So what comes of a sequence of operations depends on the sequence alone. Neighbours of leaves are known from their
+links, so nothing is compared with everything, unless the whitener is fitted again: when the corpus has moved away from
+what it was fitted on (`Whitening.drift`).
+
+Of n documents, the next renewal starts n/16 changes after the last one did and takes effect n/64 changes later; from
+32,768 documents on, n/8 and 3n/32, since a renewal takes longer than its window otherwise.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from gossamer.array_types import NONE, Floats, Ints, Longs
+from gossamer.graph import search_graph
+from gossamer.graph.linking import neighbours_by_links
+from gossamer.graph.search_graph import SearchGraph
+from gossamer.neighbours.all_pairs import Nearest
+from gossamer.rank.guided import prepare
+from gossamer.results import DocId
+from gossamer.runtime import deadline
+from gossamer.runtime.threads import in_this_thread
+from gossamer.tree.agglomeration import NEIGHBOURS
+from gossamer.tree.arrays import DOCUMENT_FIELDS, LEAF_FIELDS, NODE_FIELDS, RESERVE, Limit, Meta, TreeArrays, rows_in_use
+from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.rebuild import BuildOptions, add_leaves, agglomerate_leaves, content_order, free_concepts, in_tree_order
+from gossamer.tree.structure import hash_rows, rehash
+from gossamer.vector_index.core import Core, auto_acuity, finite
+from gossamer.vector_index.raw_vectors import RawVectors
+from gossamer.whitening.whitening import Whitening
+
+_log = logging.getLogger("gossamer.vectors")
+
+_LARGE: Final = 32_768
+_LEAST_PERIOD: Final = 32
+
+_DRIFT_SAMPLE: Final = 2048
+"""Documents by which the drift of a corpus is measured, spread evenly over all."""
+
+_COPIED_AT_ONCE: Final = 8192
+"""Rows that are copied without letting another thread run."""
+
+_CONCEPTS_PER_LEAF: Final = 0.32
+"""Internal nodes that room is made for, by the number of leaves."""
+
+_PACE: Final = 0.02
+"""The longest wait, in seconds, of one change for a renewal that is behind."""
+
+
+def period(documents: int) -> int:
+    """Changes between the starts of two renewals of an index that had so many documents at the first."""
+    return max(_LEAST_PERIOD, documents // (16 if documents < _LARGE else 8))
+
+
+def window(documents: int) -> int:
+    """Changes between the start of a renewal and the operation at which it takes effect."""
+    return max(_LEAST_PERIOD // 4, documents // 64 if documents < _LARGE else 3 * documents // 32)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What decides how a core is made: settings of the index that do not change."""
+
+    acuity: float | None
+    """None for five times the mean variance."""
+    links: bool
+    template: Whitening | None
+    """The whitener to fit, once there are enough documents; None where it is not to be fitted (again)."""
+    enough: int
+    dim: int
+    """Of vectors as they come."""
+
+    @property
+    def no_rows(self) -> Floats:
+        """Vectors of no documents."""
+        return np.empty((0, self.dim), np.float32)
+
+
+class Start(NamedTuple):
+    """The documents of an index at one operation. Vectors and codes are shared until `Copied`."""
+
+    arrays: TreeArrays  # without moments
+    whitener: Whitening | None
+    graph: SearchGraph | None
+    ids: dict[DocId, int]  # with the numbers of the documents
+    raw: RawVectors | None  # None where the whitener is not to be fitted
+
+
+def start_of(core: Core, ids: dict[DocId, int], raw: RawVectors | None) -> Start:
+    """Copy what a renewal needs and what further changes would change; some ten milliseconds for 150,000 documents."""
+    t = core.tree.arrays
+    used = rows_in_use(t.meta)
+    names = (*NODE_FIELDS, *LEAF_FIELDS[1:], *DOCUMENT_FIELDS)
+    arrays = {name: getattr(t, name)[: used[name]].copy() for name in names}
+    empty = {"mean": t.mean[:0], "m2": t.m2[:0], "changed": t.changed[:0]}
+    copied = t._replace(**arrays, **empty, bucket=t.bucket.copy(), meta=t.meta.copy(), limits=t.limits.copy())
+    usable = core.graph is not None and core.graph.complete
+    graph = search_graph.frozen(core.graph) if core.graph is not None and usable else None
+    return Start(copied, core.whitener, graph, ids, raw)
+
+
+# -- making --------------------------------------------------------------------------------------------
+
+
+def renewed(
+    start: Start, policy: Policy, E: Floats, progress: Callable[[float], None], copied: Callable[[], None] = lambda: None
+) -> Core:
+    """A core over the documents of `start` and the rows of E. `copied` is called once nothing is shared any more."""
+    whitener = _fitted(start, policy, E)
+    same_space = whitener is start.whitener
+    t = _copy(start.arrays, len(E)) if same_space else _reprojected(start, whitener, len(E))
+    graph = start.graph if same_space and not len(E) else None
+    if graph is not None and (not graph.linked or search_graph.is_worn(graph, t)):
+        graph = None
+    if graph is not None:
+        graph = graph_copied(graph, int(t.meta[Meta.LEAF_ROWS]))
+    copied()
+    core = Core(whitener, CobwebTree(t.vectors.shape[1]))
+    add_leaves(t, core.project(E))
+    t.limits[Limit.ACUITY] = policy.acuity or auto_acuity(t.vectors[_leaf_rows(t)])
+    known = None if graph is None else _known_by(graph, t)
+    leaves = int(t.meta[Meta.LEAVES])
+    keep = search_graph.neighbours_wanted(leaves, linked=policy.links) if graph is None else 0
+    t, neighbours = agglomerate_leaves(t, BuildOptions(keep), progress, known=known)
+    if graph is not None:
+        graph = search_graph.over(graph, t, int(start.arrays.meta[Meta.LEAF_ROWS]))
+    elif len(_leaf_rows(t)) == t.meta[Meta.LEAF_ROWS]:
+        t = in_tree_order(t)
+    core.tree.replace_arrays(t)
+    core.graph = prepare(t, graph, linked=policy.links, neighbours=neighbours if keep else None)
+    return core
+
+
+def _leaf_rows(t: TreeArrays) -> Ints:
+    """Rows of `vectors` that hold a leaf."""
+    return np.flatnonzero(np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])).astype(np.int32)
+
+
+def _room(t: TreeArrays, more: int) -> dict[str, int]:
+    """Rows of each array: for `more` documents, and for those that will come until the next renewal takes effect."""
+    documents = more + (int(t.meta[Meta.DOCUMENTS]) + more) // 3 + 16 * RESERVE
+    used = rows_in_use(t.meta)
+    leaves = int(t.meta[Meta.LEAVES]) + documents
+    inners = max(int(t.meta[Meta.INNER_ROWS]), int(_CONCEPTS_PER_LEAF * leaves)) + documents // 3 + 2 * RESERVE
+    slots = used["size"] + documents + inners
+    return {
+        **dict.fromkeys(NODE_FIELDS, slots),
+        **dict.fromkeys(LEAF_FIELDS, used["vectors"] + documents),
+        **dict.fromkeys(DOCUMENT_FIELDS, used["leaf"] + documents),
+        "inner": inners,
+    }
+
+
+def _copy(t: TreeArrays, more: int, vectors: Floats | None = None) -> TreeArrays:
+    """A copy of `t` without concepts, with room for `more` documents and growth; `vectors` replace those of the leaves."""
+    room = _room(t, more)
+    dim = t.vectors.shape[1] if vectors is None else vectors.shape[1]
+    arrays = {}
+    for name in (*NODE_FIELDS, *LEAF_FIELDS[1:], *DOCUMENT_FIELDS):
+        old = getattr(t, name)
+        arrays[name] = np.empty(room[name], old.dtype)
+        arrays[name][: len(old)] = old
+    arrays["vectors"] = np.empty((room["vectors"], dim), np.float32)
+    source, rows = t.vectors if vectors is None else vectors, int(t.meta[Meta.LEAF_ROWS])
+    for first in range(0, rows, _COPIED_AT_ONCE):
+        part = slice(first, min(rows, first + _COPIED_AT_ONCE))
+        arrays["vectors"][part] = source[part]
+    for name, shape in (("mean", (room["inner"], dim)), ("m2", (room["inner"], dim))):
+        arrays[name] = np.zeros(shape)
+    arrays["changed"] = np.zeros(room["inner"], np.int64)
+    leaves = int(t.meta[Meta.LEAVES]) + room["vectors"] - rows
+    arrays["bucket"] = np.empty(1 << leaves.bit_length(), np.int32)
+    new = t._replace(**arrays, meta=t.meta.copy(), limits=t.limits.copy())
+    free_concepts(new)
+    rehash(new)
+    return new
+
+
+def _reprojected(start: Start, whitener: Whitening | None, more: int) -> TreeArrays:
+    """A copy of the tree without concepts, its leaves projected by another whitener."""
+    assert start.raw is not None and whitener is not None
+    t = start.arrays
+    rows = _leaf_rows(t)
+    id_of = {number: id for id, number in start.ids.items()}
+    raw = start.raw.of([id_of[number] for number in t.first_document[t.owner[rows]].tolist()])
+    X = finite(whitener.project(raw)) if len(raw) else np.zeros((0, whitener.n_components_), np.float32)
+    vectors = np.zeros((int(t.meta[Meta.LEAF_ROWS]), X.shape[1]), np.float32)
+    vectors[rows] = X
+    new = _copy(t, more, vectors)
+    new.norm[rows] = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    keys = np.empty(len(rows), np.int64)
+    hash_rows(np.ascontiguousarray(vectors[rows]), keys)
+    new.key[rows] = keys
+    rehash(new)
+    new.limits[[Limit.LOWEST, Limit.HIGHEST]] = X.min(initial=np.inf), X.max(initial=-np.inf)
+    return new
+
+
+def graph_copied(graph: SearchGraph, rows: int) -> SearchGraph:
+    """`graph` with leaf codes of its own."""
+    codes = graph.arrays.codes
+    leaf = codes.leaf[:rows].copy()
+    return search_graph.replace(graph, arrays=graph.arrays._replace(codes=codes._replace(leaf=leaf)))
+
+
+def _known_by(graph: SearchGraph, t: TreeArrays) -> Callable[[Ints], Nearest]:
+    return lambda leaves: neighbours_by_links(graph.arrays, t.row[leaves], NEIGHBOURS)
+
+
+def _fitted(start: Start, policy: Policy, E: Floats) -> Whitening | None:
+    """The whitener in use, or another one where it is due: there are enough documents, or they have drifted."""
+    documents = int(start.arrays.meta[Meta.DOCUMENTS]) + len(E)
+    if policy.template is None or start.raw is None or documents < policy.enough:
+        return start.whitener
+    ids = sorted(start.ids, key=start.ids.__getitem__)
+    if start.whitener is not None:
+        sample = start.raw.of(ids[:: max(1, len(ids) // _DRIFT_SAMPLE)])
+        share = slice(None, None, max(1, len(E) // _DRIFT_SAMPLE))
+        if not start.whitener.has_drifted(np.concatenate([sample.reshape(-1, E.shape[1]), E[share]])):
+            return start.whitener
+    everything = np.concatenate([start.raw.of(ids).reshape(-1, E.shape[1]), E])
+    template = type(policy.template)(**policy.template.get_params())
+    # In an order of their own: the order of arrival would show in the last bits, and through them in the tree.
+    return template.fit(everything[content_order(everything)])
+
+
+# -- in the background ---------------------------------------------------------------------------------
+
+
+class Change(NamedTuple):
+    """Documents that came, as they came, and the numbers of those that went."""
+
+    E: Floats
+    removed: Longs
+
+
+class _CancelledError(Exception):
+    """The core that is being made is not wanted any more."""
+
+
+class Renewal:
+    """A core that a thread makes, and keeps in step with the changes that come meanwhile."""
+
+    def __init__(self, start: Start, policy: Policy, due: int) -> None:
+        """`due` counts changes as the index does: the operation that reaches it uses the new core."""
+        self.due = due
+        self._policy = policy
+        self._changes: deque[Change] = deque()
+        self._state = threading.Condition()
+        self._last = self._ended = self._cancelled = False
+        self._copied = threading.Event()
+        self._core: Core | None = None
+        self._process = os.getpid()
+        threading.Thread(target=self._work, args=(start,), name="gossamer-renewal", daemon=True).start()
+
+    def _work(self, start: Start) -> None:
+        try:
+            with in_this_thread():
+                self._make(start)
+        except _CancelledError:
+            pass
+        except BaseException as error:
+            self._core = None
+            _log.warning("the tree could not be renewed, the one in use stays: %r", error)
+        finally:
+            with self._state:
+                self._ended = True
+                self._copied.set()
+                self._state.notify_all()
+
+    def _make(self, start: Start) -> None:
+        core = renewed(start, self._policy, self._policy.no_rows, self._check, self._copied.set)
+        del start
+        while (change := self._next()) is not None:
+            core.apply(change.E, change.removed)
+            with self._state:
+                self._changes.popleft()
+                self._state.notify_all()
+        self._core = core
+
+    def _check(self, share: float) -> None:
+        if self._cancelled:
+            raise _CancelledError
+
+    def _next(self) -> Change | None:
+        """The next change, once there is one; None after the last."""
+        with self._state:
+            while not self._changes and not self._last and not self._cancelled:
+                self._state.wait()
+            self._check(1.0)
+            return self._changes[0] if self._changes else None
+
+    # What the thread that changes the index calls:
+
+    def follow(self, change: Change) -> None:
+        """Note a change that was made to the index."""
+        with self._state:
+            self._changes.append(change)
+            self._state.notify_all()
+
+    def wait_until_copied(self) -> None:
+        """Wait until nothing is shared with the core in use: rows of removed leaves may be overwritten then."""
+        while not self._copied.wait(0.1 if self._is_here() else 0.0) and self._is_here():
+            deadline.check()
+
+    def pace(self, share: float) -> None:
+        """Wait a little if the window is half over and the new core is behind, so that no change has to wait long."""
+        with self._state:
+            if share > 0.5 and len(self._changes) > 1 and not self._ended and self._is_here():
+                self._state.wait(_PACE * (2.0 * share - 1.0))
+
+    def finish(self) -> Core | None:
+        """The new core, with all changes, as soon as it is ready; None where it could not be made."""
+        with self._state:
+            self._last = True
+            self._state.notify_all()
+            while not self._ended and self._is_here():
+                self._state.wait(deadline.left() or 0.1)
+                deadline.check()
+        return self._core
+
+    def cancel(self) -> None:
+        """Give up; the thread ends soon."""
+        with self._state:
+            self._cancelled = True
+            self._state.notify_all()
+
+    def _is_here(self) -> bool:
+        """Whether the thread exists: it does not in a process that was forked."""
+        return os.getpid() == self._process
