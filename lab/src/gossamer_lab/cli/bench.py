@@ -192,7 +192,7 @@ def stream(
     first: Annotated[int | None, typer.Option("--from", min=100, help="With --waits: documents added at once.")] = None,
     last: Annotated[int | None, typer.Option("--to", min=110, help="With --waits: documents at the end.")] = None,
     threads: Annotated[int, typer.Option(min=1, help="With --waits: threads that search.")] = 4,
-    pause: Annotated[float, typer.Option(min=0, help="With --waits: ms between two searches of a thread.")] = 0.0,
+    pause: Annotated[float, typer.Option(min=0, help="With --waits: ms between two searches of a thread.")] = 1.0,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="With --waits: end the growth after this.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="About 2,000 documents: seconds.")] = False,
     data: DataFolder = None, out: Out = None, cache: Cache = None, json: Json = None,

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from gossamer import VectorIndex
-from gossamer_lab.engine import Floats, Longs, group_of_each, structure
+from gossamer_lab.engine import Doubles, Floats, Longs, group_of_each, structure
 from gossamer_lab.trees.labelled import Labelled
 from gossamer_lab.trees.measures import Dendrogram
 
@@ -187,11 +187,15 @@ class OnlineBertopic(_Batched):
         )
 
     def _learn(self, rows: Longs) -> None:
-        self._model.partial_fit([self._data.texts[row] for row in rows], embeddings=self._data.E[rows])
+        self._model.partial_fit(*self._given(rows))
 
     def look(self, rows: Longs, n: int) -> Look | None:
         """The topic of each document; their number is that of all classes."""
         if not self._ready:
             return None
-        topics, _ = self._model.transform([self._data.texts[row] for row in rows], embeddings=self._data.E[rows])
+        topics, _ = self._model.transform(*self._given(rows))
         return Look(np.unique(np.array(topics), return_inverse=True)[1].astype(np.int64), None)
+
+    def _given(self, rows: Longs) -> tuple[list[str], Doubles]:
+        """Texts and vectors; in float64, because incremental PCA changes from one width to the other by itself."""
+        return [self._data.texts[row] for row in rows], self._data.E[rows].astype(np.float64)

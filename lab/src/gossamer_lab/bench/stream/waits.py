@@ -42,8 +42,9 @@ class Wanted:
     last: int = 150_000
     threads: int = 4
     """Threads that search."""
-    pause: float = 0.0
-    """Milliseconds that each of them waits between two searches."""
+    pause: float = 1.0
+    """Milliseconds that each of them waits between two searches. Without, they take every core and the interpreter's
+    lock from each other, and wait for that longer than for the index."""
     minutes: float | None = None
     """The growth ends after this time, wherever it is."""
     seed: int = 0
