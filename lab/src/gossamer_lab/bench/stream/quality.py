@@ -30,7 +30,10 @@ POINTS: Final = (0.25, 0.5, 0.75, 1.0 / GROWTH, 1.0)
 """Shares of all documents at which a tree is looked at."""
 BAR: Final = 0.97
 """The least ratio to the bulk build that is wanted, of purity and of NMI."""
+LATE: Final = 0.75
+"""The share of documents from which on the lowest ratio is looked for: before, there are few classes in some orders."""
 _QUERIES: Final = 300
+_FEWEST: Final = 20
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,12 @@ class Streamed:
     collection: str
     order: str
     operations: int
-    bulk: list[Figures]
+    bulk: list[Figures] = field(default_factory=list)
     systems: dict[str, list[Figures]] = field(default_factory=dict)
     recalls: list[float] = field(default_factory=list)
     kept: Kept | None = None
+    kept_by_bulk: Kept | None = None
+    """Between two bulk builds: how stable the groups themselves are."""
     assigned: float | None = None
 
 
@@ -99,11 +104,14 @@ class _Streams:
     """One collection, streamed in several orders."""
 
     def __init__(self, data: Labelled, seed: int, say: Say) -> None:
+        if len(data) < _FEWEST:
+            raise InputError(f"{data.name} has {len(data)} documents: a stream needs at least {_FEWEST}")
         self._data, self._seed, self._say = data, seed, say
         self._sizes = sorted({max(2, round(share * len(data))) for share in POINTS})
         self._queries = data.E[spread_evenly(len(data), _QUERIES)]
-        self._at_once = OfIndex.built_at_once(data.E, np.arange(len(data)))
-        self._built = {self._sizes[-1]: self._figures(self._at_once, np.arange(len(data)), 0.0)}
+        everything = np.arange(len(data))
+        self._at_once = OfIndex.built_at_once(data.E, everything)
+        self._of_all = self._figures(self._at_once, everything, 0.0)
 
     def all(self, orders: tuple[str, ...]) -> Iterator[Streamed]:
         """What is found in each order."""
@@ -111,8 +119,8 @@ class _Streams:
         for done, order in enumerate(orders):
             stream = ORDERS[order](self._data.classes, np.random.default_rng(self._seed))
             self._tell(order, "built at once", done, len(orders))
-            bulk = [self._bulk(rows) for rows in stream.present_at(self._sizes)]
-            streamed = Streamed(self._data.name, order, len(stream), bulk)
+            streamed = Streamed(self._data.name, order, len(stream))
+            self._build(streamed, stream.present_at(self._sizes))
             for name, make in makers.items():
                 self._tell(order, name, done, len(orders))
                 system = make(self._data, self._at_once.index, self._seed)
@@ -122,11 +130,18 @@ class _Streams:
     def _tell(self, order: str, system: str, done: int, total: int) -> None:
         self._say(f"{self._data.name}, {order}: {system}", done, total)
 
-    def _bulk(self, rows: Longs) -> Figures:
-        """Of the index built at once over these documents; over all of them it is the same in every order."""
-        if len(rows) in self._built and len(rows) == len(self._data):
-            return self._built[len(rows)]
-        return self._figures(OfIndex.built_at_once(self._data.E, rows), rows, 0.0)
+    def _build(self, streamed: Streamed, points: list[Longs]) -> None:
+        """Build an index at once over the documents of each point; that over all of them serves every order."""
+        *earlier, everything = points
+        for rows in earlier:
+            built = OfIndex.built_at_once(self._data.E, rows)
+            streamed.bulk.append(self._figures(built, rows, 0.0))
+        streamed.bulk.append(self._of_all)
+        before, after = self._concepts(built, rows, LARGE), self._concepts(self._at_once, everything, LARGE * SAME)
+        streamed.kept_by_bulk = kept(before, after)
+
+    def _concepts(self, system: OfIndex, rows: Longs, fewest: float) -> Concepts:
+        return Concepts.of(system.index, rows, len(self._data), int(fewest))
 
     def _watch(self, streamed: Streamed, stream: Stream, system: System) -> list[Figures]:
         """Play a stream to a system and look at it at every point; at the default index more closely."""
@@ -141,12 +156,12 @@ class _Streams:
         data, index = self._data, system.index
         streamed.recalls.append(recall_at_10(index, self._queries))
         if len(rows) == self._sizes[-2]:
-            self._before = Concepts.of(index, rows, len(data), LARGE)
+            self._before = self._concepts(system, rows, LARGE)
             if streamed.order != SORTED:  # there the documents to come are of classes that the index has not seen
                 n = len(np.unique(data.classes[rows]))
                 streamed.assigned = assigned_right(index, data.E, data.classes, rows, n)
         elif len(rows) == self._sizes[-1]:
-            streamed.kept = kept(self._before, Concepts.of(index, rows, len(data), int(LARGE * SAME)))
+            streamed.kept = kept(self._before, self._concepts(system, rows, LARGE * SAME))
 
     def _figures(self, system: System, rows: Longs, seconds: float) -> Figures:
         classes = np.unique(self._data.classes[rows], return_inverse=True)[1]
@@ -180,6 +195,15 @@ def _ratio(value: float | None, reference: float | None) -> float | None:
     return None if value is None or not reference else value / reference
 
 
+def _lowest(found: Streamed) -> float:
+    """The lowest ratio of purity or NMI, late in the stream: the end may by chance come just after a rebuild."""
+    late = LATE * found.bulk[-1].documents - 1
+    points = [pair for pair in zip(found.systems[GOSSAMER], found.bulk, strict=True) if pair[1].documents >= late]
+    ratios = [_ratio(here.purity, bulk.purity) for here, bulk in points]
+    ratios += [_ratio(here.nmi, bulk.nmi) for here, bulk in points]
+    return min(ratio for ratio in ratios if ratio is not None)
+
+
 def _end(found: list[Streamed]) -> Table:
     """One row for each stream: the default index at its end."""
     rows: list[Row] = []
@@ -197,18 +221,21 @@ def _end(found: list[Streamed]) -> Table:
                 "NMI, stream": end.nmi,
                 "NMI ratio": agreement,
                 f"both ≥ {BAR}": (purity or 0.0) >= BAR and (agreement or 0.0) >= BAR,
+                f"lowest of both, from {LATE:.0%}": _lowest(each),
                 "recall@10, lowest": min(each.recalls),
                 "ids kept": None if each.kept is None else each.kept.ids,
                 "groups kept": None if each.kept is None else each.kept.groups,
+                "groups kept, bulk": None if each.kept_by_bulk is None else each.kept_by_bulk.groups,
                 "assigned": each.assigned,
                 "ms/operation": end.seconds / each.operations * 1e3,
             }
         )
     notes = [
         f"ids kept: of the concepts with {LARGE} or more documents, those that after the last growth of a tenth have "
-        f"the same id and a Jaccard index of members of at least {SAME:g}; groups kept: those that still exist "
-        "under any id. assigned: of the documents of that last tenth, before they are added, those that `assign` leads "
-        "into a group where their class is most frequent."
+        f"the same id and a Jaccard index of members of at least {SAME:g}. groups kept: those that still exist under "
+        "any id; bulk: those of one bulk build that are in another over the grown collection too. assigned: of the "
+        "documents of that last tenth, before they are added, those that `assign` leads into a group where their class "
+        "is most frequent."
     ]
     title = f"the end of a stream beside one bulk build; the bar: ≥ {BAR} of its purity and NMI"
     return Table("stream-end", title, rows, notes, _DIGITS, ("collection", "order", "purity ratio", "NMI ratio"))
@@ -261,6 +288,8 @@ _DIGITS: Final[dict[str, int | str]] = {
     **dict.fromkeys(("recall@10", "recall@10, lowest"), 4),
     **dict.fromkeys(("ids kept", "groups kept", "assigned"), ".1%"),
     "ms/operation": 3,
+    "groups kept, bulk": ".1%",
+    f"lowest of both, from {LATE:.0%}": 3,
 }
 
 
