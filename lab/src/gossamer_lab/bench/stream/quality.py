@@ -304,6 +304,6 @@ def picture(report: Report, out: Path) -> list[Path]:
                 if isinstance(value, float) and isinstance(size, int):
                     curves.setdefault(str(row["order"]), []).append((size, value))
             name = table.key.removeprefix("stream-")
-            drawn.append(Panel(f"{name}: {measure} of the bulk build's", curves, level=BAR))
+            drawn.append(Panel(f"{name}: {measure}, ratio to the bulk build", curves, level=BAR))
     columns = len(report.tables) - 2
     return [panels(drawn, out / report.name / "stream.png", across="documents", columns=columns)]

@@ -315,7 +315,7 @@ def _bars(slices: Sequence[Slice]) -> Table:
     ]
     lowest = min(value for part in slices for value in part.recalls.values())
     rows.append({"what": "lowest recall@10", "measured": lowest, "bar": f"≥ {RECALL_BAR}", "met": lowest >= RECALL_BAR})
-    return Table("stream-waits-bars", "the bars", rows, digits={"measured": ".4g"})
+    return Table("stream-waits-bars", "the bars", rows, digits={"measured": ".6g"})
 
 
 _DIGITS: Final = {
