@@ -34,7 +34,7 @@ from gossamer.whitening.whitening import Whitening
 __all__ = [
     "WEIGHT", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Whitening", "as_vectors", "auto_tree", "best_groups",
     "cache_folder", "concept_of_size", "cores", "count_leaves", "default_settings", "default_whitening",
-    "structure", "tree_bytes", "word_index",
+    "group_of_each", "memberships", "structure", "tree_bytes", "word_index",
 ]  # fmt: skip
 
 _LONGEST: Final = 1.3
@@ -73,13 +73,39 @@ def best_groups(index: VectorIndex, n: int) -> list[Longs]:
     return [index.tree.documents_below(node) for node in best_cut(index.tree.arrays, n)]
 
 
-def structure(index: VectorIndex) -> tuple[Longs, Longs]:
-    """The parent of each node, children before parents and -1 for the root, and the node of each document."""
+def group_of_each(index: VectorIndex, ids: Longs, n: int) -> Longs:
+    """For each of these documents, the group of the best cut into about n groups that it is in."""
+    group = np.full(index.tree.next_document, NONE, np.int64)
+    for number, documents in enumerate(best_groups(index, n)):
+        group[documents] = number
+    return group[index.state.numbers(ids.tolist())]
+
+
+def structure(index: VectorIndex, ids: Longs | None = None) -> tuple[Longs, Longs]:
+    """The parent of each node, children before parents and -1 for the root, and the node of each document.
+
+    Without `ids` documents are in order of arrival; none of them may have been removed.
+    """
     arrays = index.tree.arrays
     nodes = parents_first(arrays, index.tree.root)[::-1]
     place = np.full(int(nodes.max()) + 2, NONE, np.int64)  # the last entry is for NONE, the root's parent
     place[nodes] = np.arange(len(nodes))
-    return place[arrays.parent[nodes]], place[arrays.leaf[: index.tree.n_documents]]
+    documents = np.arange(index.tree.n_documents) if ids is None else index.state.numbers(ids.tolist())
+    return place[arrays.parent[nodes]], place[arrays.leaf[documents]]
+
+
+def memberships(index: VectorIndex, ids: Longs, fewest: int) -> tuple[Longs, Longs]:
+    """Pairs of a document and a concept that it is in, for all concepts with at least `fewest` documents."""
+    arrays = index.tree.arrays
+    documents, node = ids, arrays.leaf[index.state.numbers(ids.tolist())]
+    members, concepts = [], []
+    while len(node):
+        large = arrays.size[node] >= fewest
+        members.append(documents[large])
+        concepts.append(node[large].astype(np.int64))
+        above = arrays.parent[node]
+        documents, node = documents[above != NONE], above[above != NONE]
+    return np.concatenate(members), np.concatenate(concepts)
 
 
 def concept_of_size(index: VectorIndex, size: int) -> int:

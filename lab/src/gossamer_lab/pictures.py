@@ -69,6 +69,40 @@ def bars(title: str, groups: Mapping[str, Mapping[str, float]], path: Path, *, u
     return _save(figure, path)
 
 
+@dataclass(frozen=True)
+class Panel:
+    """Curves with a title; points are (x, y)."""
+
+    title: str
+    curves: Mapping[str, Sequence[tuple[float, float]]]
+    logarithmic: bool = False
+    level: float | None = None
+    """Where to draw a line across, as for a bar to reach."""
+
+
+def panels(drawn: Sequence[Panel], path: Path, *, across: str, columns: int) -> Path:
+    """Several panels in rows of `columns`. A label has the same colour in all of them."""
+    rows = -(-len(drawn) // columns)
+    figure = Figure(figsize=(4.2 * columns + 1.5, 3.2 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    labels = list(dict.fromkeys(label for panel in drawn for label in panel.curves))
+    shown: dict[str, Any] = {}
+    for number, panel in enumerate(drawn):
+        axes = figure.add_subplot(rows, columns, number + 1)
+        for label, points in panel.curves.items():
+            x, y = [point[0] for point in points], [point[1] for point in points]
+            (shown[label],) = axes.plot(x, y, marker="o", markersize=3, color=_colour(labels.index(label)))
+        if panel.level is not None:
+            axes.axhline(panel.level, color="#999999", linestyle="--", linewidth=1.0)
+        if panel.logarithmic:
+            axes.set_yscale("log")
+        axes.set_xlabel(across)
+        axes.set_title(panel.title, fontsize=10)
+        axes.grid(visible=True, which="both", alpha=0.25)
+    figure.legend(list(shown.values()), list(shown), fontsize=8, loc="outside right upper")
+    return _save(figure, path)
+
+
 def hierarchies(branches: Sequence[Branch], path: Path, *, texts: Sequence[str] | None = None) -> Path:
     """Parts of a tree below each other, a colour for each; with the texts of their documents if given."""
     leaves = sum(len(branch.leaves) for branch in branches)

@@ -69,5 +69,5 @@ def test_too_few_vectors_to_measure_are_an_error(command: str, files: tuple[Path
 def test_help_names_every_command() -> None:
     done = runner.invoke(bench, ["--help"])
     assert done.exit_code == 0
-    for command in ("build", "search", "scale", "memory", "filter"):
+    for command in ("build", "search", "scale", "memory", "filter", "stream"):
         assert command in done.stdout

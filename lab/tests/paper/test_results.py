@@ -22,13 +22,13 @@ PAGES = sorted((CHECKOUT / "docs" / "results").glob("*.md"))
 
 
 def test_the_pages_are_there() -> None:
-    assert [page.stem for page in PAGES] == ["defaults", "paper", "robustness", "tree"]
+    assert [page.stem for page in PAGES] == ["defaults", "paper", "robustness", "stream-waits", "stream", "tree"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_names_command_data_date_and_machine(page: Path) -> None:
     text = page.read_text()
-    assert re.search(r"`gossamer eval \w+", text)
+    assert re.search(r"`gossamer (eval|bench) \w+", text)
     assert re.search(r"\b20\d\d-\d\d-\d\d\b", text)
     assert re.search(r"\d+ (cores|cpus)", text)
     assert re.search(r"QQP|qqp|MS MARCO|20newsgroups|banking77", text)

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from rich.console import Console
 
+from gossamer_lab import tables
 from gossamer_lab.tables import Table, machine, rich_table, to_json
 
 Row: TypeAlias = dict[str, Any]
@@ -57,6 +58,6 @@ def show(report: Report, console: Console) -> None:
             console.print(f"  {note}", style="dim", highlight=False, markup=False)
 
 
-def write_json(report: Report, path: Path) -> None:
+def write_json(report: Report | tables.Report, path: Path) -> None:
     """Write a report as JSON."""
     path.write_text(json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n")

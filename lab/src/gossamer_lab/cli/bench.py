@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gossamer_lab.cli.common import Screen, command
+from gossamer_lab.cli.common import Cache, Model, Out, Screen, command, finish, watched
+from gossamer_lab.cli.common import Data as DataFolder
 
 if TYPE_CHECKING:
     from gossamer_lab.bench.data import Data
@@ -166,6 +167,69 @@ def filters(
         return task.run(loaded, repeats=repeats or (1 if quick else 3), n_threads=threads or 1, say=say)
 
     _run(work, json)
+
+
+@bench.command()
+@command
+def stream(
+    collection: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="20newsgroups, banking77, bbc_news, or a folder with a corpus.jsonl of texts and labels; can be "
+            "given several times. The three by default."
+        ),
+    ] = None,
+    order: Annotated[
+        list[str] | None,
+        typer.Option(help="random, sorted by class, bursty or random with removals; can be given several times."),
+    ] = None,
+    model: Model = "minilm",
+    documents: Annotated[int | None, typer.Option(min=100, help="Documents of each collection, at most.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the orders, and by which documents are drawn.")] = 0,
+    waits: Annotated[
+        bool, typer.Option("--waits", help="Instead: how long searches and additions wait while an index grows.")
+    ] = False,
+    first: Annotated[int | None, typer.Option("--from", min=100, help="With --waits: documents added at once.")] = None,
+    last: Annotated[int | None, typer.Option("--to", min=110, help="With --waits: documents at the end.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="With --waits: threads that search.")] = 4,
+    pause: Annotated[float, typer.Option(min=0, help="With --waits: ms between two searches of a thread.")] = 1.0,
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="With --waits: end the growth after this.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="About 2,000 documents: seconds.")] = False,
+    data: DataFolder = None, out: Out = None, cache: Cache = None, json: Json = None,
+) -> None:  # fmt: skip
+    """A tree that grows one document at a time, beside one built at once: quality, ids of concepts, recall, waits.
+
+    Examples:
+
+        gossamer bench stream --quick
+
+        gossamer bench stream --out docs/results
+
+        gossamer bench stream --collection bbc_news --order random --order "sorted by class"
+
+        gossamer bench stream --waits --out docs/results
+
+        gossamer bench stream --waits --from 30000 --to 45000 --minutes 3
+    """
+    from gossamer_lab.bench.stream import quality
+    from gossamer_lab.bench.stream import waits as waiting
+    from gossamer_lab.bench.stream.orders import ORDERS
+    from gossamer_lab.trees.labelled import NAMES
+
+    screen = Screen()
+    with watched(screen, data, cache, quick=quick) as job:
+        if waits:
+            ends = (first or (1_800 if quick else 30_000), last or (2_200 if quick else 150_000))
+            report = waiting.report(waiting.Wanted(*ends, threads, pause, minutes, seed), job)
+        else:
+            most = documents or (2_000 if quick else None)
+            chosen = tuple(collection or NAMES), quality.check_orders(order or list(ORDERS))
+            report = quality.report(quality.Wanted(*chosen, model, most, seed), job)
+    if json is not None:
+        from gossamer_lab.bench.report import write_json
+
+        write_json(report, json)
+    finish(screen, report, out, draw=lambda out: (waiting if waits else quality).picture(report, out))
 
 
 def _count(quick: bool) -> int:

@@ -5,6 +5,7 @@ What they take from Gossamer's command line is imported here alone.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -47,7 +48,7 @@ def watched(
     """A job whose steps are shown as a progress bar on a terminal."""
     from gossamer_lab.job import Job
 
-    typed = " ".join(["gossamer", *sys.argv[1:]]) if sys.argv[1:2] == ["eval"] else "gossamer eval"
+    typed = shlex.join(["gossamer", *sys.argv[1:]]) if sys.argv[1:2] in (["eval"], ["bench"]) else "gossamer eval"
     if not screen.lively:
         yield Job(folder, cache, quick, fresh, command=typed)
         return
