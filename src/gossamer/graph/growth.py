@@ -13,7 +13,16 @@ from gossamer.array_types import NONE, Floats, Ints
 from gossamer.graph.codes import encode_leaf, encode_path
 from gossamer.graph.linking import add_links
 from gossamer.graph.links import NEW_LINKS, LinkWorkspace, new_link_workspace, thin
-from gossamer.graph.walk import ENTRIES, GraphArrays, Search, descend, enter_by_parts, follow_links, nearest_parts, start
+from gossamer.graph.walk import (
+    ENTRIES,
+    GraphArrays,
+    Search,
+    descend,
+    enter_by_parts,
+    follow_links,
+    nearest_parts,
+    start,
+)
 from gossamer.graph.workspace import Workspace
 from gossamer.neighbours.ordering import copy
 from gossamer.runtime.jit import kernel, subkernel
@@ -22,8 +31,8 @@ from gossamer.tree.placement import begin, has_room_to_place, new_place_workspac
 from gossamer.tree.scoring import Flags
 
 CONSIDERED: Final = 64
-"""Nearest leaves among which the links of a new leaf are chosen. (Half of what linking all at once considers: those that
-come later link back.)"""
+"""Nearest leaves among which the links of a new leaf are chosen: half of what linking all at once considers, since
+those that come later link back."""
 
 _DESCENT: Final = 1000
 """Nodes that are scored to find the nearest leaf where there are no links."""
@@ -70,9 +79,7 @@ def _grow(
 
 
 @subkernel
-def _nearest(
-    t: TreeArrays, g: GraphArrays, x: Floats, row: int, w: Workspace, found: Ints, everything: Flags
-) -> int:
+def _nearest(t: TreeArrays, g: GraphArrays, x: Floats, row: int, w: Workspace, found: Ints, everything: Flags) -> int:
     """Write the rows of leaves near x, nearest first, without its own; returns how many."""
     scale = start(g.codes, x, w)
     w.marks[row] = w.mark[0]

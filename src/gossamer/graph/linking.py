@@ -128,7 +128,8 @@ def neighbours_by_links(g: GraphArrays, rows: Ints, width: int) -> Nearest:
 
     def search(first: int, last: int) -> None:
         marks = np.full(len(places), NONE, np.int32)
-        nearest_two_links_away(g, rows[first:last], places, marks, Nearest(*(part[first:last] for part in found)))
+        out = Nearest(found.places[first:last], found.distances[first:last])
+        nearest_two_links_away(g, rows[first:last], places, marks, out)
 
     in_threads(search, len(rows))
     return found

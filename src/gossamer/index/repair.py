@@ -153,7 +153,7 @@ class _Rebuilt:
             tree = LoggedTree(store)
             tree.load()
             if tree.vectors is not None and not tree.degraded:
-                tree.vectors.settle()
+                tree.vectors.build_links()
                 tree.snapshot()
         finally:
             store.close()

@@ -11,13 +11,15 @@ passages (`regrown`); and where even that fails, exact search without a tree (`d
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from gossamer.array_types import Floats
 from gossamer.errors import CorruptError, DiskError, GossamerError, LockedError, NotAnIndexError, StateError
 from gossamer.store import Step, Store, log, rows
-from gossamer.vector_index import Staged, VectorIndex
+from gossamer.vector_index import Source, Staged, VectorIndex
 
 _log = logging.getLogger("gossamer.index")
 
@@ -39,8 +41,10 @@ class StagedStep:
         return self.vectors
 
 
-def stage(step: Step, vectors: VectorIndex | None) -> StagedStep:
+def stage(step: Step, vectors: VectorIndex | None, store: Store) -> StagedStep:
     """Do everything of `step` that can fail. `vectors` must not be changed until the step is applied."""
+    if step.kind == "settle":
+        return StagedStep(vectors, None if vectors is None or not vectors.renewing else vectors.stage_settling())
     if step.kind == "refit":
         vectors = None
     if vectors is None:
@@ -49,6 +53,7 @@ def stage(step: Step, vectors: VectorIndex | None) -> StagedStep:
         if not len(step.added):
             return StagedStep(None, None)
         vectors = VectorIndex(step.vectors.shape[1])
+        vectors.read_raw_from(raw_source(store))
     elif not len(step.added) and not len(step.removed):
         return StagedStep(vectors, None)
     elif len(step.added) and step.vectors.shape[1] != vectors.dim:
@@ -58,9 +63,21 @@ def stage(step: Step, vectors: VectorIndex | None) -> StagedStep:
     return StagedStep(vectors, vectors.stage(step.vectors, step.added.tolist(), step.removed.tolist()))
 
 
-def apply(step: Step, vectors: VectorIndex | None) -> VectorIndex | None:
+def apply(step: Step, vectors: VectorIndex | None, store: Store) -> VectorIndex | None:
     """The tree after `step`: the same one, changed, or a new one."""
-    return stage(step, vectors).apply()
+    return stage(step, vectors, store).apply()
+
+
+def raw_source(store: Store) -> Source | None:
+    """Reads vectors as the encoder made them, for fitting the whitener again; None where they are kept in memory."""
+    if store.layout is None:
+        return None  # its one connection belongs to the writer, who waits for the thread that would read
+
+    def read(passages: Sequence[Any]) -> Floats:
+        with store.reading() as db:
+            return rows.vectors_in_order(db, passages)
+
+    return read
 
 
 class LoggedTree:
@@ -135,7 +152,7 @@ class LoggedTree:
             if not self._store.settings.forgotten <= seq <= last:
                 continue
             try:
-                vectors = VectorIndex.from_bundle(self._store.read_snapshot(seq))
+                vectors = VectorIndex.from_bundle(self._store.read_snapshot(seq), raw_source(self._store))
             except (GossamerError, MemoryError) as error:
                 _log.warning("snapshot %d of %s cannot be used, trying an older one: %s", seq, self._store.where, error)
                 if isinstance(error, CorruptError | NotAnIndexError):
@@ -160,7 +177,7 @@ class LoggedTree:
         self.seq, self.regrown = last, True
         step = log.read_step(db, last, "refit")
         with self._contained("growing the tree from all documents"):
-            return apply(step, None)
+            return apply(step, None, self._store)
         self.regrown = False
         self.degraded = f"its tree could not be made ({self._failure})"
         _log.error(
@@ -181,7 +198,7 @@ class LoggedTree:
 
     def _replay(self, db: sqlite3.Connection, vectors: VectorIndex | None) -> VectorIndex | None:
         for step in log.steps_after(db, self.seq):
-            vectors = apply(step, vectors)
+            vectors = apply(step, vectors, self._store)
             self.committed(step)
         return vectors
 
@@ -197,6 +214,8 @@ class LoggedTree:
     def snapshot_due(self, *, closing: bool = False) -> bool:
         """Whether a snapshot pays: the log is long or, when closing, links are not saved (see `Policy`)."""
         size, policy = 0 if self.vectors is None else len(self.vectors), self._store.policy
+        if not closing and self.vectors is not None and self.vectors.renewing:
+            return False  # a snapshot has no place for a tree that is being made; soon that is in use
         if closing:
             return (self._pending if self._settled else self._pending + size) > policy.closing_share * size
         return self._pending > max(policy.snapshot_after, policy.snapshot_share * size)

@@ -129,12 +129,15 @@ class IndexState:
             return self.tree.seq - max(before, 0)
 
     def settle(self) -> None:
-        """Build the links that are missing, which the next search would wait for."""
+        """Let a tree that is being renewed take effect now, and build the links that are missing."""
         self.check_process()
+        if self.store.writable and self.vectors is not None and self.vectors.renewing:
+            with self.writer():
+                self.write(Change("settle"))
         with self._lock.reading():
             self.check_usable()
             if self.vectors is not None:
-                self.vectors.settle()
+                self.vectors.build_links()
 
     def check(self) -> None:
         """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""
@@ -172,7 +175,7 @@ class IndexState:
         with self._lock.writing() if in_memory else nullcontext(nullcontext) as interruptible, interruptible():
             try:
                 step = self.store.prepare(change)
-                staged = stage(step, self.vectors)
+                staged = stage(step, self.vectors, self.store)
                 with uninterrupted() if in_memory else self._lock.writing():
                     self._commit(step, change)
                     self._apply(staged)
@@ -221,6 +224,8 @@ class IndexState:
             finally:  # every document is in SQLite, whatever went wrong; the lock must be released
                 with self._lock.writing():
                     self.closed = True
+                    if self.vectors is not None:
+                        self.vectors.close()
                     self.store.close()
                     self.tree.vectors = self.baseline = None
                     self.concepts.clear()
@@ -231,7 +236,9 @@ class IndexState:
         if on_disk and usable and self.tree.snapshot_due(closing=True):
             try:
                 if self.vectors is not None:
-                    self.vectors.settle()  # once here, not once in each process that opens it
+                    if self.vectors.renewing:
+                        self.write(Change("settle"))
+                    self.vectors.build_links()  # once here, not once in each process that opens it
                 self.tree.snapshot()
             except MemoryError as error:
                 _log.warning("%s is closed without a snapshot, for want of memory: %s", self.store.where, error)

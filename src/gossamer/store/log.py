@@ -18,8 +18,9 @@ from gossamer.store import rows
 from gossamer.store.rows import CURE, DocumentRow, PassageRow
 from gossamer.store.schema import Settings, write_settings
 
-Kind: TypeAlias = Literal["add", "delete", "refit"]
-"""add: passages are removed and added. delete: they are removed. refit: a new tree is built over all that are left."""
+Kind: TypeAlias = Literal["add", "delete", "refit", "settle"]
+"""add: passages are removed and added. delete: they are removed. refit: a new tree is built over all that are left.
+settle: the tree that is being renewed in the background takes effect here, not at a later operation."""
 
 
 @dataclass(frozen=True)

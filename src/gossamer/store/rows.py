@@ -242,6 +242,13 @@ def vectors_of(db: sqlite3.Connection, passages: Iterable[PassageNumber]) -> tup
     return vectors_where(db, f"gone IS NULL AND passage IN {_LISTED}", (_listed(passages),))
 
 
+def vectors_in_order(db: sqlite3.Connection, passages: Sequence[PassageNumber]) -> Floats:
+    """The vectors of some passages, a row each; also of passages that were removed, while the log may be replayed."""
+    numbers, vectors = vectors_where(db, f"passage IN {_LISTED}", (_listed(passages),))
+    places = np.searchsorted(numbers, np.array(passages, np.int64))
+    return vectors[places]
+
+
 def next_number(db: sqlite3.Connection, table: str) -> int:
     """The number that the next row of `table` gets; numbers of removed rows are not reused."""
     row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()

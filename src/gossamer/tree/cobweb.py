@@ -163,13 +163,7 @@ class CobwebTree:
 
     # -- agglomeration -----------------------------------------------------------------------------
 
-    def agglomerate(
-        self,
-        X: npt.ArrayLike,
-        *,
-        keep: int = 0,
-        progress: Progress | None = None,
-    ) -> Longs:
+    def agglomerate(self, X: npt.ArrayLike, *, keep: int = 0, progress: Progress | None = None) -> Longs:
         """Insert the rows of X and rebuild the tree over all documents; returns the numbers of the new ones.
 
         The tree is that of `insert_many` and `rebuild`, in less time: the way to load much into an empty tree. All rows
@@ -181,12 +175,7 @@ class CobwebTree:
         self._rebuild(X, options, _by_share(progress, self.n_documents + len(X)))
         return np.arange(first, first + len(X), dtype=np.int64)
 
-    def agglomerated(
-        self,
-        X: npt.NDArray[np.float32],
-        *,
-        progress: Progress | None = None,
-    ) -> TreeArrays:
+    def agglomerated(self, X: npt.NDArray[np.float32], *, progress: Progress | None = None) -> TreeArrays:
         """The tree that `agglomerate` would make, beside this one, which does not change until `replace_arrays`.
 
         `reserve` must have made room for X, because both trees share the vectors.
@@ -201,12 +190,7 @@ class CobwebTree:
         self._t, self._neighbours = arrays, None
 
     def rebuild(
-        self,
-        passes: int = 1,
-        *,
-        keep: int = 0,
-        largest_group: int = LARGEST_GROUP,
-        progress: Progress | None = None,
+        self, passes: int = 1, *, keep: int = 0, largest_group: int = LARGEST_GROUP, progress: Progress | None = None
     ) -> Refinement:
         """Build a new tree over all documents, by Ward's rule; returns the utility before and after.
 

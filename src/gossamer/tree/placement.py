@@ -93,7 +93,7 @@ def begin(t: TreeArrays, x32: Floats, x: Doubles) -> int:
 
 @subkernel
 def nearest_leaf(t: TreeArrays, leaf: int) -> int:
-    """The leaf nearest to another, all compared; of equals the one with the lowest row. NONE where there is no other."""
+    """The leaf nearest to another, all compared; of equals that with the lowest row. NONE where there is no other."""
     x = t.vectors[t.row[leaf]]
     best, nearest = NONE, np.inf
     for row in range(t.meta[Meta.LEAF_ROWS]):

@@ -59,7 +59,9 @@ class Core:
         if structure == "cobweb":
             first = self.tree.next_document
             self.tree.insert_reserved(X)
-            self._follow(lambda graph: search_graph.with_added(graph, self.tree.arrays, np.arange(first, first + len(X))))
+            self._follow(
+                lambda graph: search_graph.with_added(graph, self.tree.arrays, np.arange(first, first + len(X)))
+            )
         elif self.graph is None or not self.graph.complete:
             self.tree.place_reserved(X)
         else:

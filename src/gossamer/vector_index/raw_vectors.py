@@ -1,4 +1,4 @@
-"""The vectors as they came, by id: what a whitener is fitted on again when a corpus has moved away from its first fit."""
+"""The vectors as they came, by id: on these a whitener is fitted again, when the corpus has moved away from its fit."""
 
 from __future__ import annotations
 

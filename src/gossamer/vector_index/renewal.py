@@ -18,12 +18,12 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gossamer.array_types import NONE, Floats, Ints, Longs
+from gossamer.array_types import Floats, Ints, Longs
 from gossamer.graph import search_graph
 from gossamer.graph.linking import neighbours_by_links
 from gossamer.graph.search_graph import SearchGraph
@@ -33,9 +33,25 @@ from gossamer.results import DocId
 from gossamer.runtime import deadline
 from gossamer.runtime.threads import in_this_thread
 from gossamer.tree.agglomeration import NEIGHBOURS
-from gossamer.tree.arrays import DOCUMENT_FIELDS, LEAF_FIELDS, NODE_FIELDS, RESERVE, Limit, Meta, TreeArrays, rows_in_use
+from gossamer.tree.arrays import (
+    DOCUMENT_FIELDS,
+    LEAF_FIELDS,
+    NODE_FIELDS,
+    RESERVE,
+    Limit,
+    Meta,
+    TreeArrays,
+    rows_in_use,
+)
 from gossamer.tree.cobweb import CobwebTree
-from gossamer.tree.rebuild import BuildOptions, add_leaves, agglomerate_leaves, content_order, free_concepts, in_tree_order
+from gossamer.tree.rebuild import (
+    BuildOptions,
+    add_leaves,
+    agglomerate_leaves,
+    content_order,
+    free_concepts,
+    in_tree_order,
+)
 from gossamer.tree.structure import hash_rows, rehash
 from gossamer.vector_index.core import Core, auto_acuity, finite
 from gossamer.vector_index.raw_vectors import RawVectors
@@ -103,9 +119,11 @@ def start_of(core: Core, ids: dict[DocId, int], raw: RawVectors | None) -> Start
     t = core.tree.arrays
     used = rows_in_use(t.meta)
     names = (*NODE_FIELDS, *LEAF_FIELDS[1:], *DOCUMENT_FIELDS)
-    arrays = {name: getattr(t, name)[: used[name]].copy() for name in names}
-    empty = {"mean": t.mean[:0], "m2": t.m2[:0], "changed": t.changed[:0]}
-    copied = t._replace(**arrays, **empty, bucket=t.bucket.copy(), meta=t.meta.copy(), limits=t.limits.copy())
+    arrays: dict[str, Any] = {name: getattr(t, name)[: used[name]].copy() for name in names}
+    copied = t._replace(
+        **arrays, mean=t.mean[:0], m2=t.m2[:0], changed=t.changed[:0],
+        bucket=t.bucket.copy(), meta=t.meta.copy(), limits=t.limits.copy(),
+    )  # fmt: skip
     usable = core.graph is not None and core.graph.complete
     graph = search_graph.frozen(core.graph) if core.graph is not None and usable else None
     return Start(copied, core.whitener, graph, ids, raw)
@@ -115,7 +133,11 @@ def start_of(core: Core, ids: dict[DocId, int], raw: RawVectors | None) -> Start
 
 
 def renewed(
-    start: Start, policy: Policy, E: Floats, progress: Callable[[float], None], copied: Callable[[], None] = lambda: None
+    start: Start,
+    policy: Policy,
+    E: Floats,
+    progress: Callable[[float], None],
+    copied: Callable[[], None] = lambda: None,
 ) -> Core:
     """A core over the documents of `start` and the rows of E. `copied` is called once nothing is shared any more."""
     whitener = _fitted(start, policy, E)
@@ -125,7 +147,7 @@ def renewed(
     if graph is not None and (not graph.linked or search_graph.is_worn(graph, t)):
         graph = None
     if graph is not None:
-        graph = graph_copied(graph, int(t.meta[Meta.LEAF_ROWS]))
+        graph = _with_own_codes(graph, int(t.meta[Meta.LEAF_ROWS]))
     copied()
     core = Core(whitener, CobwebTree(t.vectors.shape[1]))
     add_leaves(t, core.project(E))
@@ -164,10 +186,10 @@ def _room(t: TreeArrays, more: int) -> dict[str, int]:
 
 
 def _copy(t: TreeArrays, more: int, vectors: Floats | None = None) -> TreeArrays:
-    """A copy of `t` without concepts, with room for `more` documents and growth; `vectors` replace those of the leaves."""
+    """A copy of `t` without concepts, with room for `more` documents and growth; `vectors` replace those of leaves."""
     room = _room(t, more)
     dim = t.vectors.shape[1] if vectors is None else vectors.shape[1]
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for name in (*NODE_FIELDS, *LEAF_FIELDS[1:], *DOCUMENT_FIELDS):
         old = getattr(t, name)
         arrays[name] = np.empty(room[name], old.dtype)
@@ -190,7 +212,8 @@ def _copy(t: TreeArrays, more: int, vectors: Floats | None = None) -> TreeArrays
 
 def _reprojected(start: Start, whitener: Whitening | None, more: int) -> TreeArrays:
     """A copy of the tree without concepts, its leaves projected by another whitener."""
-    assert start.raw is not None and whitener is not None
+    assert start.raw is not None
+    assert whitener is not None
     t = start.arrays
     rows = _leaf_rows(t)
     id_of = {number: id for id, number in start.ids.items()}
@@ -208,11 +231,11 @@ def _reprojected(start: Start, whitener: Whitening | None, more: int) -> TreeArr
     return new
 
 
-def graph_copied(graph: SearchGraph, rows: int) -> SearchGraph:
+def _with_own_codes(graph: SearchGraph, rows: int) -> SearchGraph:
     """`graph` with leaf codes of its own."""
     codes = graph.arrays.codes
     leaf = codes.leaf[:rows].copy()
-    return search_graph.replace(graph, arrays=graph.arrays._replace(codes=codes._replace(leaf=leaf)))
+    return replace(graph, arrays=graph.arrays._replace(codes=codes._replace(leaf=leaf)))
 
 
 def _known_by(graph: SearchGraph, t: TreeArrays) -> Callable[[Ints], Nearest]:
@@ -269,11 +292,10 @@ class Renewal:
         try:
             with in_this_thread():
                 self._make(start)
-        except _CancelledError:
-            pass
         except BaseException as error:
             self._core = None
-            _log.warning("the tree could not be renewed, the one in use stays: %r", error)
+            if not self._cancelled:
+                _log.warning("the tree could not be renewed, the one in use stays: %r", error)
         finally:
             with self._state:
                 self._ended = True

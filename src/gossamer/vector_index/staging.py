@@ -10,6 +10,7 @@ cobweb      documents are inserted by Cobweb's operators; when the whitener is f
 """
 
 import logging
+import weakref
 from collections.abc import Callable
 from typing import Final
 
@@ -129,6 +130,7 @@ def _start_renewal(state: VectorState) -> None:
         raw = None if state.raw is None else state.raw.frozen()
         start = start_of(state, state.ids.numbers(), raw)
         state.renewal = Renewal(start, state.policy, state.clock + window(state.started_size))
+        weakref.finalize(state, state.renewal.cancel)  # the thread of an index that nobody uses any more ends
     except (MemoryError, RuntimeError) as error:  # RuntimeError: no more threads
         _log.warning("the tree of %d documents is renewed later: %r", state.started_size, error)
 

@@ -169,7 +169,12 @@ class VectorState(Core):
             graph = bundle.part("guide")
             dim = bundle.whole("dim", 1, _MOST_DIMENSIONS)
             settings = VectorSettings.checked(
-                dim, params["preset"], params["acuity"], params["context"], _saved_structure(params), graph.flag("links")
+                dim,
+                params["preset"],
+                params["acuity"],
+                params["context"],
+                _saved_structure(params),
+                graph.flag("links"),
             )
             state = cls(settings, whitener, template)
         except KeyError as error:

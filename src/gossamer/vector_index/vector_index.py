@@ -23,14 +23,14 @@ from gossamer.rank.ranking import Restriction, rank
 from gossamer.rank.request import Aggregate, Method, SearchRequest
 from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, VectorExplanation
 from gossamer.runtime.locks import Turn
-from gossamer.tree.cobweb import CobwebTree, Progress
 from gossamer.tree.arrays import Meta
+from gossamer.tree.cobweb import CobwebTree, Progress
 from gossamer.tree.rebuild import single_level_arrays, total_utility
 from gossamer.tree.scoring import Ranked
 from gossamer.tree.views import paths_to
-from gossamer.vector_index.ids import IdMap
 from gossamer.vector_index.core import Core, auto_acuity
-from gossamer.vector_index.raw_vectors import Source
+from gossamer.vector_index.ids import IdMap
+from gossamer.vector_index.raw_vectors import RawVectors, Source
 from gossamer.vector_index.staging import Staged, stage, stage_rebuild, stage_settling
 from gossamer.vector_index.state import VectorSettings, VectorState
 from gossamer.whitening.whitening import Whitening
@@ -81,7 +81,8 @@ class VectorIndex:
         `links=False` keeps no links between leaves: guided searches then use the tree alone, and building takes a
         third less time.
         """
-        self.state = VectorState.create(VectorSettings.checked(dim, preset, acuity, context, structure, links), whitener)
+        settings = VectorSettings.checked(dim, preset, acuity, context, structure, links)
+        self.state = VectorState.create(settings, whitener)
         self._one_writer = Turn()
 
     @classmethod
@@ -174,9 +175,20 @@ class VectorIndex:
         with self._writer() as state:
             if state.renewal is not None:
                 stage_settling(state).apply()
-        self._build_graph()
+        self.build_links()
 
-    def _build_graph(self) -> None:
+    def stage_settling(self) -> Staged:
+        """Prepare to end the renewal that is under way, for whoever logs it before it is applied."""
+        with self._writer() as state:
+            return stage_settling(state)
+
+    def read_raw_from(self, source: Source | None) -> None:
+        """Keep no vectors as they came, but read them from `source` when the whitener is fitted again."""
+        if source is not None and self.state.raw is not None:
+            self.state.raw = RawVectors(source)
+
+    def build_links(self) -> None:
+        """Build now the links that the next guided search would wait for; the tree stays as it is."""
         with self.state.lock.writing() as interruptible, interruptible():
             self.state.check_open()
             self.state.prepare_graph()
@@ -288,7 +300,7 @@ class VectorIndex:
             return
         soon = self.state.settings.structure == "living" and t.meta[Meta.LEAVES] <= _SCANNED
         if not soon and not self._is_usable(self.state.graph):
-            self._build_graph()
+            self.build_links()
 
     def _is_usable(self, graph: SearchGraph | None) -> bool:
         """Whether a graph of a living tree serves until it is renewed."""
