@@ -266,8 +266,11 @@ def two_clusters(t: TreeArrays, n: int, work: PlaceWorkspace) -> None:
 
 @kernel
 def landings(t: TreeArrays, nearest: Ints, X: Floats, out: Ints) -> None:
-    """Write the node beside which each row of X would be put, from the leaf nearest to it."""
+    """Write the lowest concept that each row of X would lie in, from the leaf nearest to it; the root at the least."""
     scale, x = log_scale(t.limits), np.empty(X.shape[1])
     for i in range(X.shape[0]):
         copy(X[i], x)
-        out[i] = landing(t, nearest[i], x, scale)
+        node = landing(t, nearest[i], x, scale)
+        if not is_small(t, node) and t.parent[node] != NONE:
+            node = t.parent[node]
+        out[i] = node

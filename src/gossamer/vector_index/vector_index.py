@@ -25,6 +25,7 @@ from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, Ve
 from gossamer.runtime.locks import Turn
 from gossamer.tree.arrays import Meta
 from gossamer.tree.cobweb import CobwebTree, Progress
+from gossamer.tree.placement import landings
 from gossamer.tree.rebuild import single_level_arrays, total_utility
 from gossamer.tree.scoring import Ranked
 from gossamer.tree.views import paths_to
@@ -321,6 +322,25 @@ class VectorIndex:
             return below
         named = np.unique(self.state.numbers(allowed))
         return named if below is None else np.intersect1d(named, below, assume_unique=True)
+
+    def assign(self, E: npt.ArrayLike) -> list[tuple[int, ...]]:
+        """The concepts that each row of E would lie in if it were added, from the root down; nothing is added.
+
+        A row is put where `add` would put it now: beside the document nearest to it, at the height where it fits. In an
+        empty index every path is empty.
+        """
+        X = as_vectors(E, self.dim)
+        request = SearchRequest.checked(1, "guided", 0.0)
+        self._prepare_for(request)
+        with self._reading() as state:
+            t = state.tree.arrays
+            if not t.meta[Meta.DOCUMENTS]:
+                return [() for _ in X]
+            projected = state.project(X)
+            nearest = t.leaf[self._ranked(request, projected, None, None).documents[:, 0]]
+            found = np.empty(len(X), np.int32)
+            landings(t, nearest, projected, found)
+            return paths_to(t, found.tolist())
 
     def explain(self, q: npt.ArrayLike, id: DocId) -> VectorExplanation:
         """Why document `id` scores as it does for the query `q`: the concepts of its path, with the gain of each."""
