@@ -104,7 +104,9 @@ def branch_of_topics(ix: Index, topics: Topics, *, concept: int | None = None) -
     if top is None:
         return None
     inside = [group for group in topics.concepts if top.id in group.path]
-    return Branch(top, () if inside == [top] else tuple(map(Branch, inside)))
+    if inside == [top]:
+        return Branch(top)
+    return Branch(top, tuple(Branch(replace(group, parent=top.id)) for group in inside))
 
 
 def _top(ix: Index, concept: int | None) -> Concept | None:
@@ -128,15 +130,15 @@ def _assembled(top: Concept, children: dict[int, list[Concept]]) -> Branch:
 def mark(branch: Branch, hits: Sequence[Hit], groups: Mapping[str, int] | None = None) -> Branch:
     """The same branch with the answers to a query in every concept on their paths.
 
-    `groups` are the assignments of topics: an answer is then in its group, and in the first concept.
+    All of them are in the first one. `groups` are the assignments of topics: an answer is then in its group.
     """
     answers = {}
     for rank, hit in enumerate(hits, 1):
-        path = {step.id for step in hit.path} if groups is None else {branch.concept.id, groups[hit.id]}
+        path = {step.id for step in hit.path} if groups is None else {groups[hit.id]}
         answers[rank] = Answer(rank, hit.id, hit.passage, hit.score), path
     marked: dict[int, Branch] = {}
     for each in reversed(list(branch.walk())):
-        own = tuple(answer for answer, path in answers.values() if each.concept.id in path)
+        own = tuple(answer for answer, path in answers.values() if each is branch or each.concept.id in path)
         below = tuple(marked[id(child)] for child in each.below)
         marked[id(each)] = replace(each, below=below, answers=own)
     return marked[id(branch)]

@@ -40,6 +40,9 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 _ROUNDING: Final = 1e-12
 """Costs that differ by less than this share of the largest cost count as equal."""
 
+_LARGEST: Final = 1e200
+"""A cost that is larger, or NaN, which a projection that overflowed may cause, counts as this."""
+
 _HALVINGS: Final = 60
 """Steps of the bisection for the price. A price that is not exact is no error: it leaves more to the second step."""
 
@@ -182,6 +185,8 @@ def _as_pairs(t: TreeArrays) -> tuple[Ints, Ints, Doubles, Ints, Ints, Ints]:
             n += 2
         _cost_of_rests(t, children[:count], mean, m2, above, cost, pair)
     for at in range(places - 1, -1, -1):
+        if not cost[at] < _LARGEST:
+            cost[at] = _LARGEST
         if left[at] != NONE:
             cost[at] = max(cost[at], cost[left[at]] + cost[right[at]])  # rounding must not make opening cost something
     return left, right, cost, node, taken, above
