@@ -162,7 +162,7 @@ def test_explain_for_people(run: Run, ready: Path) -> None:
     assert lines[1].startswith("Cook the soup")
     assert lines[2].startswith("“soup” is number ")
     heads = ["concept", "id", "size", "log", "p", "gain", "margin", "adds", "best", "sibling"]
-    assert next(line for line in lines if line.startswith("concept")).split() == heads
+    assert heads in [line.split() for line in lines]
     assert sum(line.startswith("everything") for line in lines) == 1
     assert lines[-1].startswith("by meaning, in all")
     narrow = run("explain", ready, "a fox hunts mice", "soup", columns=60).stdout

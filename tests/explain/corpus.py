@@ -10,7 +10,7 @@ from gossamer import VectorIndex
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.passages import Passage
 from gossamer.results import Concept
-from gossamer.tree.views import top_paths
+from gossamer.tree.browsing import shown_paths, top_paths
 
 THEMES = {
     "baking": "bread dough flour oven yeast crust sourdough loaf",
@@ -59,4 +59,5 @@ class Corpus:
         return concepts.last_of(self.vectors.tree, self.texts, top_paths(self.vectors.tree.arrays, depth))
 
     def path(self, concepts: Concepts, id: int) -> tuple[Concept, ...]:
-        return concepts.describe(self.vectors.tree, self.texts, [self.vectors.path(id)])[0]
+        paths = shown_paths(self.vectors.tree.arrays, self.vectors.leaves_of([id]))
+        return concepts.describe(self.vectors.tree, self.texts, paths)[0]

@@ -19,6 +19,7 @@ from gossamer.explain.basic_level import basic_level, weights
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.matching import matching
 from gossamer.explain.novelty import Baseline
+from gossamer.tree.browsing import shown_children, shown_path
 from kernel_wrappers import log_p
 
 
@@ -78,11 +79,11 @@ def test_matches_are_the_peaks_of_their_paths(grown: Index, corpus: Corpus) -> N
 
     found = matching(t, x, 1000)
     for node, score in found:
-        view = vectors.tree.node(node)
+        path, children = shown_path(t, node), shown_children(t, node).tolist()
         assert score == pytest.approx(fit(node))
         assert score > 0
-        assert view.parent is None or fit(view.parent) < fit(node)
-        assert all(fit(child.id) <= fit(node) for child in view.child_nodes if not child.is_leaf)
+        assert fit(path[-2]) < fit(node)
+        assert all(fit(child) <= fit(node) for child in children if t.n_children[child])
     assert len({node for node, _ in found}) == len(found)
     shown = grown.find_concepts("bread oven", k=1000)
     assert [(match.concept.id, match.score) for match in shown] == found
@@ -128,7 +129,8 @@ def test_utility_and_spread(corpus: Corpus) -> None:
         assert concept.spread == pytest.approx(np.sqrt(away), abs=1e-4)
     # The utilities of a partition add up to what it tells: H(p) − Σ P(c|p)·H(c), which is never below 0.
     root = concepts[0]
-    told = tree.arrays.h[root.id] - tree.arrays.s[root.id] / root.size
+    shown = list(root.children)
+    told = tree.arrays.h[root.id] - (tree.arrays.size[shown] * tree.arrays.h[shown]).sum() / root.size
     assert sum(c.utility for c in concepts if c.parent == root.id) == pytest.approx(told)
 
 
@@ -137,7 +139,7 @@ def test_utility_and_spread(corpus: Corpus) -> None:
 
 def test_topics_cover_every_document_once(grown: Index) -> None:
     topics = grown.topics(8)
-    assert 2 <= len(topics.concepts) <= 8
+    assert len(topics.concepts) == 8
     assert sorted(topics.assignments) == sorted(grown.ids())
     assert [concept.size for concept in topics.concepts] == sorted((c.size for c in topics.concepts), reverse=True)
     assert Counter(topics.assignments.values()) == {concept.id: concept.size for concept in topics.concepts}
@@ -156,13 +158,31 @@ def test_topics_find_the_themes(grown: Index) -> None:
 
 def test_levels_are_nested(grown: Index) -> None:
     coarse, middle, fine = grown.topics(levels=[4, 12, 40])
-    assert len(coarse.concepts) < len(middle.concepts) < len(fine.concepts)
+    assert [len(topics.concepts) for topics in (coarse, middle, fine)] == [4, 12, 40]
     assert coarse.utility < middle.utility < fine.utility
     for outer, inner in ((coarse, middle), (middle, fine)):
-        above = {concept.id for concept in outer.concepts}
-        assert all(len(above & set(concept.path)) == 1 for concept in inner.concepts)
-        for id, group in inner.assignments.items():
-            assert outer.assignments[id] in next(c.path for c in inner.concepts if c.id == group)
+        pairs = {(group, outer.assignments[id]) for id, group in inner.assignments.items()}
+        assert len(pairs) == len(inner.concepts)
+
+
+def test_every_number_of_groups() -> None:
+    """Also where a concept has to be divided in part."""
+    with Index(encode) as index:
+        index.add(documents(60)[0])
+        different = len(index.topics(1000).concepts)
+        assert different >= 55
+        partly = 0
+        for n in (*range(1, 20), different - 1, different, different + 1):
+            topics = index.topics(n)
+            assert len(topics.concepts) == min(n, different)
+            assert Counter(topics.assignments.values()) == {concept.id: concept.size for concept in topics.concepts}
+            for concept in topics.concepts:
+                whole = index.concept(concept.id)
+                assert set(concept.children) <= set(whole.children)
+                partly += concept.size < whole.size
+                if concept.size == whole.size:
+                    assert concept == whole
+        assert partly
 
 
 def test_a_long_document_goes_where_most_of_its_passages_are() -> None:

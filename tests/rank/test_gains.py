@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.rank.gains import at_length_of_documents, evidence, gains, gains_by_axis, scale
-from oracles import ranking
+from gossamer.rank.gains import at_length_of_documents, evidence, evidence_shown, gains, gains_by_axis, scale
+from gossamer.tree.browsing import shown_path
+from oracles import browsing, ranking
 from properties.strategies import Matrix, acuities, matrices, tree_of
 
 
@@ -29,6 +32,24 @@ def test_evidence_is_that_of_the_definition(X: Matrix, acuity: float, seed: int)
     steps = gains([found[node].log_p for node in path])
     assert steps[0] == 0.0
     assert sum(steps) == pytest.approx(found[path[-1]].log_p - found[path[0]].log_p, abs=1e-6)
+
+
+@settings(max_examples=60)
+@given(X=matrices(max_rows=60), acuity=acuities, seed=st.integers(0, 99))
+def test_evidence_on_shown_paths_is_over_shown_siblings(X: Matrix, acuity: float, seed: int) -> None:
+    tree, rng = tree_of(X, acuity), np.random.default_rng(seed)
+    x = (X[rng.integers(0, len(X))] + rng.normal(size=X.shape[1])).astype(np.float32)
+    paths = [shown_path(tree.arrays, tree.leaf(int(document))) for document in rng.integers(0, len(X), 3)]
+    found = evidence_shown(tree.arrays, x, paths)
+    assert set(found) == {node for path in paths for node in path}
+    for path in paths:
+        assert found[path[0]].rival is None
+        for above, node in pairwise(path):
+            siblings = [child for child in browsing.shown(tree.arrays, above) if child != node]
+            others = {child: ranking.log_p(tree, child, x) for child in siblings}
+            assert found[node].rival in others
+            size = max(1.0, abs(found[node].log_p))
+            assert found[node].margin == pytest.approx(found[node].log_p - max(others.values()), abs=1e-9 * size)
 
 
 @settings(max_examples=60)

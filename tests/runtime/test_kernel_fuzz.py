@@ -43,7 +43,9 @@ from gossamer.rank.path_sum import PathSum
 from gossamer.tree import validation
 from gossamer.tree.agglomeration import NEIGHBOURS, agglomerate
 from gossamer.tree.arrays import Meta, TreeArrays, used, with_room
+from gossamer.tree.browsing import shown_below, shown_children, shown_children_of, shown_paths
 from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.cuts import best_cut
 from gossamer.tree.rebuild import BuildOptions, _add_leaves, _without_concepts, rebuild_arrays, total_utility
 from gossamer.tree.removal import remove_documents
 from gossamer.tree.scoring import EVERYTHING, empty_ranking
@@ -285,6 +287,21 @@ def _explain(w: World) -> None:
         matching(w.t, x, 5)
 
 
+def _browse(w: World) -> None:
+    nodes = parents_first(w.t, w.root).tolist()
+    assert (
+        sum(map(len, shown_children_of(w.t, shown_below(w.t, w.root).nodes))) == len(shown_below(w.t, w.root).nodes) - 1
+    )
+    assert all(path[-1] == node for node, path in zip(nodes, shown_paths(w.t, nodes), strict=True))
+    assert len(shown_children(w.t, w.root)) > 1
+
+
+def _divide(w: World) -> None:
+    leaves = int(w.t.meta[Meta.LEAVES])
+    for n in (1, 2, 7, leaves // 2, leaves - 1):
+        assert len(best_cut(w.t, n)) == n
+
+
 def _count(w: World) -> None:
     rng = np.random.default_rng(5)
     for _ in range(20):
@@ -300,7 +317,7 @@ def _validate(w: World) -> None:
 
 
 CASES: dict[str, Callable[[World], object]] = {
-    "explain/matching._fill": _explain,
+    "explain/matching._log_ps": _explain,
     "rank/gains._measure": _explain,
     "whitening/projection._project": _project,
     "rank/best_first._search": lambda w: (best_first(w.t, w.X, 5), best_first(w.t, w.X, 200, 3)),
@@ -319,6 +336,14 @@ CASES: dict[str, Callable[[World], object]] = {
     "graph/codes.encode_changed": _encode_again,
     "graph/codes.encode_added": _encode_again,
     "neighbours/quantise.encode_rows": _encode,
+    "tree/browsing._below": _browse,
+    "tree/browsing._children_of_each": _browse,
+    "tree/browsing._paths": _browse,
+    "tree/browsing.shown_children": _browse,
+    "tree/cuts._as_pairs": _divide,
+    "tree/cuts._force": _divide,
+    "tree/cuts._priced": _divide,
+    "tree/cuts._spread": _divide,
     "tree/insertion.insert_rows": _insert,
     "graph/links._measure": _drop,
     "graph/links.drop_leaves": _drop,

@@ -69,8 +69,8 @@ def auto_tree(X: Floats) -> CobwebTree:
 
 
 def best_groups(index: VectorIndex, n: int) -> list[Longs]:
-    """The documents of each concept of the best cut into about n groups."""
-    return [index.tree.documents_below(node) for node in best_cut(index.tree.arrays, n)]
+    """The documents of each group of the best cut into n groups."""
+    return [group.documents(index.tree.arrays) for group in best_cut(index.tree.arrays, n)]
 
 
 def group_of_each(index: VectorIndex, ids: Longs, n: int) -> Longs:

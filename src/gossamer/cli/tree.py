@@ -55,7 +55,7 @@ def tree(
     query: Annotated[str | None, typer.Option(metavar="TEXT", help="Show where the answers to this lie.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Answers to --query.")] = 10,
     topics: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The best cut into about N groups, whatever their depth.")
+        int | None, typer.Option(min=1, metavar="N", help="The best cut into N groups, whatever their depth.")
     ] = None,
     most: Annotated[int | None, typer.Option(min=1, help="Concepts to show, at most, the largest.")] = None,
     format: Annotated[FormatName | None, typer.Option(help="Write the tree for another program.")] = None,
@@ -114,19 +114,22 @@ class _Job:
 
     def branch(self, purpose: Literal["page", "export", "terminal"]) -> Branch | None:
         """The part of the tree to show, with the answers marked; None if the index is empty."""
-        from gossamer.pictures.branch import mark, read_branch
+        from gossamer.pictures.branch import branch_of_topics, mark, read_branch
 
-        all_levels = purpose == "page" or self.topics is not None
-        with self.screen.bar("reading the tree", "concepts") as bar:
-            branch = read_branch(
-                self.ix,
-                concept=self.concept,
-                depth=self.depth if all_levels or self.depth is not None else _DEPTH,
-                most=self.most or _MOST[purpose],
-                stop_at={concept.id for concept in self.topics.concepts} if self.topics else (),
-                progress=bar,
-            )
-        return branch if branch is None or self.query is None else mark(branch, self.hits)
+        if self.topics is not None:
+            branch = branch_of_topics(self.ix, self.topics, concept=self.concept)
+        else:
+            with self.screen.bar("reading the tree", "concepts") as bar:
+                branch = read_branch(
+                    self.ix,
+                    concept=self.concept,
+                    depth=self.depth if purpose == "page" or self.depth is not None else _DEPTH,
+                    most=self.most or _MOST[purpose],
+                    progress=bar,
+                )
+        if branch is None or self.query is None:
+            return branch
+        return mark(branch, self.hits, None if self.topics is None else self.topics.assignments)
 
 
 def _show(job: _Job, top: int, examples: int) -> None:

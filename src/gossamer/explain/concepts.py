@@ -1,7 +1,8 @@
 """Nodes of the tree → `Concept`s, with their labels, exemplars and figures.
 
-Concepts are cached. A cached one holds while neither its label nor its parent's statistics change: whatever changes
-at or below a node changes the statistics of its parent too.
+Children and parents are those of the view (see `tree.browsing`), and paths are shown paths. Concepts are cached. A
+cached one holds while neither its path, nor its label, nor its parent's statistics change: whatever changes at or below
+a node, and so its shown children, changes the statistics of all above it too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,14 +22,14 @@ from gossamer.plain_text import beginning
 from gossamer.results import Concept, Exemplar
 from gossamer.runtime import deadline
 from gossamer.tree.arrays import Meta, TreeArrays
+from gossamer.tree.browsing import concepts_of, shown_children_of, shown_concepts
 from gossamer.tree.cobweb import CobwebTree
-from gossamer.tree.views import children_of, inner_nodes, inner_nodes_of
 
 _MOST: Final = 1 << 15
 """Concepts cached, the newest: about 50 megabytes, and all concepts of 20,000 documents."""
 
 Path: TypeAlias = tuple[int, ...]
-"""Nodes from the root to one of them."""
+"""A shown path: nodes from the root to one of them."""
 
 
 @dataclass
@@ -72,22 +73,22 @@ class Concepts:
             self._known = {}
 
     def describe(self, tree: CobwebTree, texts: Texts, paths: Iterable[Sequence[int]]) -> list[tuple[Concept, ...]]:
-        """Paths from the root as concepts, the basic level of each marked."""
+        """Shown paths as concepts, the basic level of each marked."""
         listed = [tuple(path) for path in paths]
         known = self._find(tree, texts, listed)
         return [_marked([known[node] for node in path]) for path in listed]
 
     def last_of(self, tree: CobwebTree, texts: Texts, paths: Iterable[Sequence[int]]) -> list[Concept]:
-        """The concept at the end of each path from the root."""
+        """The concept at the end of each shown path."""
         listed = [tuple(path) for path in paths]
         known = self._find(tree, texts, listed)
         return [known[path[-1]].concept for path in listed]
 
     def labels(self, tree: CobwebTree, texts: Texts, paths: Iterable[Sequence[int]] | None = None) -> dict[int, str]:
-        """The labels of the nodes at the ends of paths from the root; without paths, of every internal node."""
+        """The labels of the nodes at the ends of shown paths; without paths, of every shown internal node."""
         listed = None if paths is None else [tuple(path) for path in paths]
         with deadline.holding(self._lock):
-            inner = inner_nodes(tree.arrays) if listed is None else inner_nodes_of(tree.arrays, listed)
+            inner = shown_concepts(tree.arrays) if listed is None else concepts_of(tree.arrays, listed)
             labels = {node: label.text for node, label in self._labels.find(tree, texts, inner).items()}
         if listed is None:
             return labels
@@ -115,11 +116,12 @@ class Concepts:
         t, known = tree.arrays, self._known
         path_of = _prefixes(paths)
         outdated = [node for node in path_of if node not in known or known[node].seen != now]
-        labels = self._labels.find(tree, texts, inner_nodes_of(t, paths)) if outdated else {}
+        labels = self._labels.find(tree, texts, concepts_of(t, paths)) if outdated else {}
         held = {node for node in outdated if node in known and known[node].holds(t, path_of[node], labels.get(node))}
         documents = {node: _exemplars_of(t, node, labels.get(node)) for node in outdated if node not in held}
         wanted = list(dict.fromkeys(chain.from_iterable(documents.values())))
         shown = dict(zip(wanted, texts(wanted) if wanted else (), strict=True))
+        children = dict(zip(documents, shown_children_of(t, list(documents)), strict=True))
         for node, weight in zip(outdated, weights(t, outdated, tree.root), strict=True):
             if node in held:
                 known[node].weight = weight
@@ -127,7 +129,7 @@ class Concepts:
                 continue
             known.pop(node, None)  # so that it counts as new
             exemplars = tuple(_exemplar(shown[document]) for document in documents[node])
-            concept = _concept(t, path_of[node], labels.get(node), exemplars)
+            concept = _concept(t, path_of[node], children[node], labels.get(node), exemplars)
             known[node] = _Described(concept, labels.get(node), weight, now)
         found = {node: known[node] for node in path_of}
         while len(known) > self._most:
@@ -150,7 +152,9 @@ def _marked(path: Sequence[_Described]) -> tuple[Concept, ...]:
     return tuple([each.as_basic if at == basic else each.concept for at, each in enumerate(path)])
 
 
-def _concept(t: TreeArrays, path: Path, label: Label | None, exemplars: tuple[Exemplar, ...]) -> Concept:
+def _concept(
+    t: TreeArrays, path: Path, children: tuple[int, ...], label: Label | None, exemplars: tuple[Exemplar, ...]
+) -> Concept:
     """The node that a path leads to; `label` is None for a leaf."""
     node, parent = path[-1], path[-2] if len(path) > 1 else None
     size = int(t.size[node])
@@ -160,7 +164,7 @@ def _concept(t: TreeArrays, path: Path, label: Label | None, exemplars: tuple[Ex
         depth=len(path) - 1,
         label=_leaf_label(exemplars[0]) if label is None else label.text,
         parent=parent,
-        children=children_of(t, node),
+        children=children,
         terms=() if label is None else label.terms,
         exemplars=exemplars,
         spread=0.0 if label is None else float(np.sqrt(t.m2[t.row[node]].sum() / size)),

@@ -1,13 +1,14 @@
 """The labels of a tree's concepts: made when first asked for, cached, and kept while a concept changes little.
 
-A label holds as long as the exemplars of its concept are still below it and its size has changed by less than a
-quarter. After that it is made again, and the old terms stay if all of them are still distinctive. So adding a few
-documents changes few labels and costs little. Where the user has a labeller, it words each label that is made.
+A label holds as long as no concept shown above has the same, the exemplars of its concept are still below it and its
+size has changed by less than a quarter. After that it is made again, and the old terms stay if all of them are still
+distinctive. So adding a few documents changes few labels and costs little. Where the user has a labeller, it words each
+label that is made.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 from weakref import ReferenceType, ref
@@ -72,26 +73,29 @@ class LabelCache:
         self._labels: dict[int, Label] = {}
         self._sampler = Sampler()
 
-    def find(self, tree: CobwebTree, texts: Texts, nodes: Iterable[int]) -> dict[int, Label]:
-        """The labels of internal nodes. Parents must come before their children, and none may be left out."""
+    def find(self, tree: CobwebTree, texts: Texts, parents: Mapping[int, int]) -> dict[int, Label]:
+        """The labels of internal nodes, given with their parents in the view; NONE for the root.
+
+        Parents must come before their children, and none may be left out.
+        """
         if self._tree is None or self._tree() is not tree:
             self.clear()
             self._tree = ref(tree)
-        wanted = list(dict.fromkeys(nodes))
         if len(self._labels) > _MOST_LABELS:
-            self._labels = {node: self._labels[node] for node in wanted if node in self._labels}
+            self._labels = {node: self._labels[node] for node in parents if node in self._labels}
         for _ in range(_ROUNDS):
-            outdated = [node for node in wanted if not self._holds(tree.arrays, node)]
+            outdated = [node for node in parents if not self._holds(tree.arrays, node, parents)]
             for start in range(0, len(outdated), _BATCH):
-                for node, members in self._sampler.members(tree, texts, outdated[start : start + _BATCH]):
+                batch = {node: parents[node] for node in outdated[start : start + _BATCH]}
+                for node, members in self._sampler.members(tree, texts, batch):
                     deadline.check()  # the labels made so far are kept
-                    self._labels[node] = self._make(tree, texts, node, members)
+                    self._labels[node] = self._make(tree, texts, node, parents, members)
             if not outdated:
                 break
-        return {node: self._labels[node] for node in wanted}
+        return {node: self._labels[node] for node in parents}
 
-    def _holds(self, t: TreeArrays, node: int) -> bool:
-        """Whether the cached label of a node can stay: its concept changed little, and its parent's label differs."""
+    def _holds(self, t: TreeArrays, node: int, parents: Mapping[int, int]) -> bool:
+        """Whether the cached label of a node can stay: its concept changed little, and all labels above it differ."""
         label = self._labels.get(node)
         if label is None:
             return False
@@ -104,17 +108,20 @@ class LabelCache:
                 return False
             self._labels[node] = replace(label, seen=changed)
         # Keys are compared, not texts: a user's labeller may give equal texts, and would give them again.
-        above = self._labels.get(int(t.parent[node]))
-        return above is None or not label.keys or set(above.keys) != set(label.keys)
+        return not label.keys or frozenset(label.keys) not in self._above(node, parents)
 
-    def _make(self, tree: CobwebTree, texts: Texts, node: int, members: Members) -> Label:
+    def _above(self, node: int, parents: Mapping[int, int]) -> set[frozenset[str]]:
+        """The terms of the labels of all concepts shown above a node, as far as they are known."""
+        found = set()
+        while (node := parents[node]) != NONE:
+            if node in self._labels:
+                found.add(frozenset(self._labels[node].keys))
+        return found
+
+    def _make(self, tree: CobwebTree, texts: Texts, node: int, parents: Mapping[int, int], members: Members) -> Label:
         t = tree.arrays
         found = distinctive_terms(Counts.over(members.terms), members.siblings, self._sampler.corpus(tree, texts))
-        taken, above = set(), int(t.parent[node])
-        while above in self._labels:
-            taken.add(frozenset(self._labels[above].keys))
-            above = int(t.parent[above])
-        found = unlike(self._old_first(node, found), taken - {frozenset()})
+        found = unlike(self._old_first(node, found), self._above(node, parents) - {frozenset()})
         keys = tuple(in_label(found))
         written = {key: usual_form(key, members.terms) for key, _ in found}
         label = Label(
@@ -125,7 +132,7 @@ class LabelCache:
             size=int(t.size[node]),
             seen=int(t.changed[t.row[node]]),
         )
-        return label if label.text and self._labeller is None else self._worded(t, texts, node, label)
+        return label if label.text and self._labeller is None else self._worded(texts, node, parents[node], label)
 
     def _old_first(self, node: int, found: Scores) -> Scores:
         """The terms, those of the old label first if all of them are still distinctive."""
@@ -135,12 +142,12 @@ class LabelCache:
         best = found[0][1]
         return [(key, best) for key in old.keys] + [pair for pair in found if pair[0] not in old.keys]
 
-    def _worded(self, t: TreeArrays, texts: Texts, node: int, label: Label) -> Label:
+    def _worded(self, texts: Texts, node: int, parent: int, label: Label) -> Label:
         """The label with a text that is not empty, or with the user's."""
         shown = texts(label.exemplars)
         text = label.text or f"“{beginning(shown[0].text, SNIPPET)}” and {label.size - 1} like it"
         if self._labeller is not None:
-            above = self._labels.get(int(t.parent[node]))
+            above = self._labels.get(parent)
             request = LabelRequest(
                 id=node,
                 size=label.size,

@@ -7,7 +7,7 @@ So the sample of a concept, as far as it lies below a child, is part of the chil
 or less changes a sample by at most one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -102,13 +102,15 @@ class Sampler:
         self._sampled = NONE  # the state of the tree at which the samples were taken
         self._bound = 0
 
-    def members(self, tree: CobwebTree, texts: Texts, nodes: Sequence[int]) -> Iterator[tuple[int, Members]]:
-        """Each node with its members. The texts of all are read at once, before the first is returned."""
-        parents = [int(parent) for parent in tree.arrays.parent[nodes]]
+    def members(self, tree: CobwebTree, texts: Texts, parents: Mapping[int, int]) -> Iterator[tuple[int, Members]]:
+        """Each node with its members; `parents` are those in the view, NONE for the root.
+
+        The texts of all are read at once, before the first is returned.
+        """
         self._sample_root(tree)
-        sampled = [self._sample(tree, node).read for node in (*(set(parents) - {NONE}), *nodes)]
+        sampled = [self._sample(tree, node).read for node in (*(set(parents.values()) - {NONE}), *parents)]
         self._read(texts, np.unique(np.concatenate(sampled)).tolist())
-        for node, parent in zip(nodes, parents, strict=True):
+        for node, parent in parents.items():
             read, measured = self._sample(tree, node)
             mine = set(read.tolist())
             beside = [] if parent == NONE else self._sample(tree, parent).read.tolist()

@@ -3,6 +3,7 @@
     score = base + Σ contribution of each step of the path + lexical
 
 The contribution of a step is its gain, log p(x|c) − log p(x|parent), on the scale of the cosine (see `rank.gains`).
+Steps are those of the shown path: gains telescope, so they add up to the same whichever levels are left out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -19,7 +20,7 @@ from gossamer.index.ranking import score_all
 from gossamer.lexical.fulltext import words_in
 from gossamer.plain_text import beginning
 from gossamer.rank.fusion import Scored
-from gossamer.rank.gains import Evidence, at_length_of_documents, evidence, gains, scale
+from gossamer.rank.gains import Evidence, at_length_of_documents, evidence_shown, gains, scale
 from gossamer.results import Concept, ConceptStep, Explanation, Rival
 from gossamer.runtime import deadline
 from gossamer.store import DocumentRow, rows
@@ -34,7 +35,7 @@ class Placed:
     rank: int
     """1 for the best document."""
     path: tuple[int, ...]
-    """Nodes from the root to the leaf of the passage."""
+    """The shown path to the leaf of the passage."""
     concepts: tuple[Concept, ...]
     """The same path in words."""
     start: int
@@ -46,7 +47,7 @@ def place(
     view: View, scored: Sequence[Scored], ranks: Iterable[int], documents: Mapping[DocumentNumber, DocumentRow]
 ) -> list[Placed]:
     """Scored documents with their ranks, paths and passages."""
-    paths = view.vectors.paths(found.passage for found in scored)
+    paths = view.paths_of(found.passage for found in scored)
     places = rows.passages_by_number(view.db, (found.passage for found in scored))
     placed = []
     for found, rank, path, concepts in zip(scored, ranks, paths, view.describe(paths), strict=True):
@@ -103,7 +104,7 @@ def _explanations(
     t, x = view.vectors.tree.arrays, query.projected
     if view.vectors.whitener is None:
         x = at_length_of_documents(t, x)
-    seen = evidence(t, x, (node for here, _ in pairs for node in here.path))
+    seen = evidence_shown(t, x, [here.path for here, _ in pairs])
     siblings = _siblings(view, pairs, seen)
     words = words_in(view.db, query.words, [here.row.document for here, _ in pairs])
     held_by_query = terms_of(query.text or "").keys()

@@ -51,8 +51,8 @@ from gossamer.store import Change, Settings, Store, rows
 from gossamer.store.backup import back_up
 from gossamer.store.layout import Layout
 from gossamer.store.store import Mode
+from gossamer.tree.browsing import outline, top_paths
 from gossamer.tree.cuts import nested_cuts
-from gossamer.tree.views import outline, top_paths
 
 
 class Index:
@@ -379,20 +379,23 @@ class Index:
             return [found[number].id for number in numbers]
 
     def concepts(self, depth: int | None = 2) -> list[Concept]:
-        """The tree from the root (depth 0) down to `depth`, or to the leaves: every concept before those below it,
-        large ones first."""
+        """The tree as people see it, from the root (depth 0) down to `depth`, or to the leaves: every concept before
+        those below it, large ones first."""
         check_depth(depth)
         with self.state.view() as view:
             return [] if view is None else view.last_of(top_paths(view.vectors.tree.arrays, depth))
 
     def concept(self, id: int) -> Concept:
-        """One concept by its id, as found in a hit's path. An id keeps its meaning as long as the concept lives."""
+        """One concept by its id, as found in a hit's path. An id keeps its meaning as long as the concept lives.
+
+        Any node of the tree can be asked for, also one that no path shows.
+        """
         with self.state.view(id) as view:
             assert view is not None
             return view.last_of([view.path_to(id)])[0]
 
     def labels(self, ids: Iterable[int] | None = None) -> dict[int, str]:
-        """The label of every concept that is no single document, by its id: all at once, or what changed since.
+        """The label of every shown concept that is no single document, by its id: all at once, or what changed since.
 
         With `ids`, the labels of these concepts, whatever they are; `UnknownIdError` where one is not there.
         """
@@ -424,7 +427,10 @@ class Index:
     def topics(
         self, n: int | None = None, *, levels: Sequence[int] | None = None, assignments: bool = True
     ) -> Topics | list[Topics]:
-        """The corpus in about `n` groups: the cut of the tree with the highest utility, whatever the depth.
+        """The corpus in `n` groups: the cut of the tree with the highest utility, whatever the depth.
+
+        There are no more groups than different texts. A group is a concept; where one has to be divided in part to get
+        `n`, it is the concept without those of its children that are groups of their own.
 
         `levels`, as in [8, 40, 200], gives one cut for each, from coarse to fine: each group lies in one of the level
         before. `assignments=False` leaves out which document is where, which takes longer than the groups themselves.

@@ -10,6 +10,7 @@ with MiniLM: .90 whitened, .98 raw).
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -23,24 +24,39 @@ from gossamer.index.state import IndexState
 from gossamer.results import Concept, ConceptMatch, IndexInfo, Novelty, Topics
 from gossamer.runtime import deadline
 from gossamer.store import rows
-from gossamer.tree.views import path_to
+from gossamer.tree.arrays import TreeArrays
+from gossamer.tree.browsing import shown_paths
+from gossamer.tree.cuts import Group
+from gossamer.tree.views import paths_to
 from gossamer.vector_index.vector_index import VectorIndex
 
 _NEIGHBOURS: Final = 16
 """Nearest passages in the whitened space that are compared to find the nearest one by raw vectors."""
 
 
-def topics(view: View, cut: Sequence[int], *, assign: bool) -> Topics:
-    """The groups that the nodes of a cut make. A document belongs where most of its passages are."""
-    tree, t = view.vectors.tree, view.vectors.tree.arrays
-    groups = sorted(view.last_of([path_to(t, node) for node in cut]), key=lambda group: (-group.size, group.id))
-    left = sum(int(t.size[node]) * float(t.h[node]) for node in cut) / tree.n_documents
-    return Topics(tuple(groups), _assignments(view, groups) if assign else {}, float(t.h[tree.root]) - left)
+def topics(view: View, cut: Sequence[Group], *, assign: bool) -> Topics:
+    """The groups of a cut in words. A document belongs where most of its passages are."""
+    t = view.vectors.tree.arrays
+    concepts = view.last_of(shown_paths(t, [group.node for group in cut]))
+    described = tuple(_described(t, *each) for each in zip(cut, concepts, strict=True))
+    left = sum(group.cost for group in cut) / view.vectors.tree.n_documents
+    utility = float(t.h[view.vectors.tree.root]) - left
+    return Topics(described, _assignments(view, cut) if assign else {}, utility)
 
 
-def _assignments(view: View, groups: Sequence[Concept]) -> dict[str, int]:
-    group_of = {passage: group.id for group in groups for passage in view.vectors.documents_below(group.id)}
-    position = {group.id: at for at, group in enumerate(groups)}
+def _described(t: TreeArrays, group: Group, concept: Concept) -> Concept:
+    """The concept of a group, with its size and children where some are groups of their own."""
+    if not group.without:
+        return concept
+    paths = paths_to(t, concept.children)  # whole, since a child that is left out need not be a shown one
+    children = tuple(path[-1] for path in paths if not set(group.without).intersection(path))
+    return replace(concept, size=group.size, children=children)
+
+
+def _assignments(view: View, cut: Sequence[Group]) -> dict[str, int]:
+    t = view.vectors.tree.arrays
+    group_of = {passage: group.node for group in cut for passage in view.vectors.ids_of(group.documents(t))}
+    position = {group.node: at for at, group in enumerate(cut)}
     votes: dict[str, Counter[int]] = {}
     for passage, id in rows.ids_of_passages(view.db):
         deadline.check()
@@ -53,7 +69,7 @@ def matches(view: View, query: Query, k: int) -> list[ConceptMatch]:
     """At most k concepts that a query fits, best first."""
     tree = view.vectors.tree
     found = matching(tree.arrays, query.projected, k)
-    paths = view.describe(path_to(tree.arrays, node) for node, _ in found)
+    paths = view.describe(shown_paths(tree.arrays, [node for node, _ in found]))
     return [ConceptMatch(path[-1], score, path) for path, (_, score) in zip(paths, found, strict=True)]
 
 

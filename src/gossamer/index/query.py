@@ -25,7 +25,7 @@ from gossamer.lexical.fulltext import bm25, informative_words, query_words
 from gossamer.rank.fusion import WEIGHT, weighted
 from gossamer.results import Concept
 from gossamer.store import DocumentRow, Settings, rows
-from gossamer.tree.views import path_to
+from gossamer.tree.browsing import shown_path, shown_paths
 from gossamer.vector_index.vector_index import VectorIndex
 
 
@@ -44,20 +44,25 @@ class View:
         return [Passage(*found[passage]) for passage in passages]
 
     def path_to(self, id: int) -> tuple[int, ...]:
-        """The nodes from the root to a concept; `UnknownIdError` where there is none of this id."""
-        return path_to(self.vectors.tree.arrays, as_concept(self.vectors, id))
+        """The shown path to a concept; `UnknownIdError` where there is none of this id."""
+        return shown_path(self.vectors.tree.arrays, as_concept(self.vectors, id))
+
+    def paths_of(self, passages: Iterable[PassageNumber]) -> list[tuple[int, ...]]:
+        """The shown paths to the leaves of passages."""
+        return shown_paths(self.vectors.tree.arrays, self.vectors.leaves_of(passages))
 
     def labels(self, ids: Sequence[int] | None) -> dict[int, str]:
-        """The labels of some concepts, or of every concept above the leaves."""
-        paths = None if ids is None else [self.path_to(id) for id in ids]
+        """The labels of some concepts, or of every shown concept above the leaves."""
+        nodes = None if ids is None else [as_concept(self.vectors, id) for id in ids]
+        paths = None if nodes is None else shown_paths(self.vectors.tree.arrays, nodes)
         return self.concepts.labels(self.vectors.tree, self.texts, paths)
 
     def describe(self, paths: Iterable[Sequence[int]]) -> list[tuple[Concept, ...]]:
-        """Paths from the root as concepts, the basic level of each marked."""
+        """Shown paths as concepts, the basic level of each marked."""
         return self.concepts.describe(self.vectors.tree, self.texts, paths)
 
     def last_of(self, paths: Iterable[Sequence[int]]) -> list[Concept]:
-        """The concept at the end of each path from the root."""
+        """The concept at the end of each shown path."""
         return self.concepts.last_of(self.vectors.tree, self.texts, paths)
 
 

@@ -1,17 +1,18 @@
 """The part of the tree that a picture shows.
 
-`read_branch` reads it from an index as nested `Branch` values; `mark` adds the answers to a query.
+`read_branch` reads it from an index as nested `Branch` values, `branch_of_topics` the groups of a cut; `mark` adds the
+answers to a query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from gossamer.errors import ParameterError
-from gossamer.results import Concept, Hit
+from gossamer.results import Concept, Hit, Topics
 
 if TYPE_CHECKING:
     from gossamer.index import Index
@@ -64,13 +65,12 @@ def read_branch(
     concept: int | None = None,
     depth: int | None = None,
     most: int = 10_000,
-    stop_at: Collection[int] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Branch | None:
     """The branch below `concept`, or below the root; None if the index is empty.
 
     Concepts are opened in order of size, down to `depth` levels, as long as no more than `most` are shown.
-    Those in `stop_at` are not opened. `progress(done, most)` counts the concepts read.
+    `progress(done, most)` counts the concepts read.
     """
     if most < 1:
         raise ParameterError(f"a picture shows at least 1 concept, got most={most}")
@@ -83,7 +83,7 @@ def read_branch(
     while waiting:
         _, _, at = heappop(waiting)
         deep_enough = deepest is not None and at.depth >= deepest
-        if not at.children or deep_enough or at.id in stop_at or shown + len(at.children) > most:
+        if not at.children or deep_enough or shown + len(at.children) > most:
             continue
         found = [ix.concept(child) for child in at.children]
         children[at.id] = sorted(found, key=lambda child: (-child.size, child.id))
@@ -93,6 +93,20 @@ def read_branch(
         for child in found:
             heappush(waiting, (-child.size, child.id, child))
     return _assembled(top, children)
+
+
+def branch_of_topics(ix: Index, topics: Topics, *, concept: int | None = None) -> Branch | None:
+    """The groups of a cut below the root, or those that lie in `concept` below that; None if the index is empty.
+
+    The levels between are left out: a cut need not follow the levels that are shown.
+    """
+    top = _top(ix, concept)
+    if top is None:
+        return None
+    inside = [group for group in topics.concepts if top.id in group.path]
+    if inside == [top]:
+        return Branch(top)
+    return Branch(top, tuple(Branch(replace(group, parent=top.id)) for group in inside))
 
 
 def _top(ix: Index, concept: int | None) -> Concept | None:
@@ -113,16 +127,18 @@ def _assembled(top: Concept, children: dict[int, list[Concept]]) -> Branch:
     return made[top.id]
 
 
-def mark(branch: Branch, hits: Sequence[Hit]) -> Branch:
-    """The same branch with the answers to a query in every concept on their paths."""
-    answers = {
-        rank: (Answer(rank, hit.id, hit.passage, hit.score), {step.id for step in hit.path})
-        for rank, hit in enumerate(hits, 1)
-    }
+def mark(branch: Branch, hits: Sequence[Hit], groups: Mapping[str, int] | None = None) -> Branch:
+    """The same branch with the answers to a query in every concept on their paths.
+
+    All of them are in the first one. `groups` are the assignments of topics: an answer is then in its group.
+    """
+    answers = {}
+    for rank, hit in enumerate(hits, 1):
+        path = {step.id for step in hit.path} if groups is None else {groups[hit.id]}
+        answers[rank] = Answer(rank, hit.id, hit.passage, hit.score), path
     marked: dict[int, Branch] = {}
     for each in reversed(list(branch.walk())):
-        own = tuple(answer for answer, path in answers.values() if each.concept.id in path)
-        marked[each.concept.id] = replace(
-            each, below=tuple(marked[child.concept.id] for child in each.below), answers=own
-        )
-    return marked[branch.concept.id]
+        own = tuple(answer for answer, path in answers.values() if each is branch or each.concept.id in path)
+        below = tuple(marked[id(child)] for child in each.below)
+        marked[id(each)] = replace(each, below=below, answers=own)
+    return marked[id(branch)]

@@ -9,14 +9,17 @@ same for every document, and documents can be compared step by step.
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from gossamer.array_types import NONE, Doubles, Floats, Ints
+from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
 from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Limit, Meta, TreeArrays
+from gossamer.tree.browsing import shown_children_of
 from gossamer.tree.scoring import log_p
+from gossamer.tree.views import children_of
 
 _APART: Final = 1e4
 """A query and a leaf whose lengths differ by more than this factor are not compared by cosine."""
@@ -27,21 +30,34 @@ class Evidence(NamedTuple):
 
     log_p: float
     rival: int | None
-    """The sibling that the query fits best; None at the root."""
+    """The sibling that the query fits best; None where there is none, as at the root."""
     margin: float | None
     """log p less that of the rival."""
 
 
 def evidence(t: TreeArrays, x: Floats, nodes: Iterable[int]) -> dict[int, Evidence]:
-    """The evidence of a query, projected as the tree's vectors are, for each of some nodes."""
-    listed = np.array(list(dict.fromkeys(nodes)), np.int32)
-    own, rivals, theirs = np.empty(len(listed)), np.empty(len(listed), np.int32), np.empty(len(listed))
-    _measure(t, x, listed, own, rivals, theirs)
+    """The evidence of a query, projected as the tree's vectors are, for each of some nodes; siblings are the tree's."""
+    listed = list(dict.fromkeys(nodes))
+    parents = t.parent[listed].tolist()
+    return _evidence(t, x, listed, [() if parent == NONE else children_of(t, parent) for parent in parents])
+
+
+def evidence_shown(t: TreeArrays, x: Floats, paths: Iterable[Sequence[int]]) -> dict[int, Evidence]:
+    """The same for the nodes of shown paths; siblings are those that people see."""
+    parents = {node: above for path in paths for above, node in pairwise((path[0], *path))}
+    shown = zip(parents.items(), shown_children_of(t, list(parents.values())), strict=True)
+    return _evidence(t, x, list(parents), [() if node == above else beside for (node, above), beside in shown])
+
+
+def _evidence(t: TreeArrays, x: Floats, nodes: Sequence[int], siblings: Sequence[Sequence[int]]) -> dict[int, Evidence]:
+    """The evidence for each node, compared with its siblings, which may contain the node itself."""
+    own, rivals, theirs = np.empty(len(nodes)), np.empty(len(nodes), np.int32), np.empty(len(nodes))
+    ends = np.cumsum([len(each) for each in siblings])
+    _measure(t, x, np.array(nodes, np.int32), np.array(list(chain(*siblings)), np.int32), ends, own, rivals, theirs)
+    measured = zip(nodes, own.tolist(), rivals.tolist(), theirs.tolist(), strict=True)
     return {
         node: Evidence(mine, None, None) if rival == NONE else Evidence(mine, rival, mine - other)
-        for node, mine, rival, other in zip(
-            listed.tolist(), own.tolist(), rivals.tolist(), theirs.tolist(), strict=True
-        )
+        for node, mine, rival, other in measured
     }
 
 
@@ -88,20 +104,23 @@ def gains_by_axis(t: TreeArrays, x: Floats, leaf: int) -> Doubles:
 
 
 @kernel
-def _measure(t: TreeArrays, x: Floats, nodes: Ints, own: Doubles, rivals: Ints, theirs: Doubles) -> None:
-    """Write log p(x|c) of each node, its best sibling (of equals the lowest id), and log p of that one."""
+def _measure(
+    t: TreeArrays, x: Floats, nodes: Ints, siblings: Ints, ends: Longs, own: Doubles, rivals: Ints, theirs: Doubles
+) -> None:
+    """Write log p(x|c) of each node, its best sibling (of equals the lowest id), and log p of that one.
+
+    The siblings of node i end before siblings[ends[i]], and those of the next one follow.
+    """
+    at = 0
     for i in range(nodes.shape[0]):
         own[i] = log_p(t, nodes[i], x)
         rivals[i] = NONE
         theirs[i] = 0.0
-        parent = t.parent[nodes[i]]
-        if parent == NONE:
-            continue
-        sibling = t.first_child[parent]
-        while sibling != NONE:
+        while at < ends[i]:
+            sibling = siblings[at]
+            at += 1
             if sibling != nodes[i]:
                 value = log_p(t, sibling, x)
                 if rivals[i] == NONE or value > theirs[i] or (value == theirs[i] and sibling < rivals[i]):
                     rivals[i] = sibling
                     theirs[i] = value
-            sibling = t.next_sibling[sibling]

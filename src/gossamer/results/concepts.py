@@ -14,13 +14,16 @@ class Exemplar:
 
 @dataclass(frozen=True)
 class Concept:
-    """A node of the tree with its label and figures. Its id stays the same as long as the concept exists."""
+    """A node of the tree with its label and figures. Its id stays the same as long as the concept exists.
+
+    Parent, children and path are those that people see: levels of the tree that tell little are left out.
+    """
 
     id: int
     size: int
     """Passages below."""
     depth: int
-    """Steps from the root."""
+    """Steps from the root, along the path."""
     label: str
     """Up to three terms that set it apart from its siblings; for a leaf the beginning of its text. Never empty."""
     parent: int | None
@@ -71,7 +74,7 @@ class ConceptMatch:
 
 @dataclass(frozen=True)
 class Outline:
-    """A part of the tree as columns: entry n of each column belongs to concept n. Parents come before children."""
+    """A part of the tree, as people see it, as columns: entry n of each belongs to concept n. Parents come first."""
 
     ids: tuple[int, ...]
     parents: tuple[int | None, ...]
@@ -92,7 +95,7 @@ class Topics:
     """A corpus divided into groups by a cut of the tree."""
 
     concepts: tuple[Concept, ...]
-    """The groups, largest first."""
+    """The groups, largest first. A concept some of whose children are groups of their own has the size of the rest."""
     assignments: dict[str, int]
     """Document id to the concept id of its group; empty where assignments were not asked for."""
     utility: float

@@ -9,7 +9,8 @@ removal         the inverse
 agglomeration   all at once, from below, by Ward's rule
 rebuild         a new tree over the documents of another
 scoring         log densities, scores of leaves and the documents of the best
-views           nodes, paths and outlines, to read
+views           nodes and paths, to read
+browsing        the view that people see: shown children, shown paths, outlines
 cuts            the n concepts that describe all documents best
 validation      saved arrays → a tree, or an error
 """

@@ -1,14 +1,18 @@
-"""The best cut of a tree: n concepts that cover every document once, chosen by utility and not by depth.
+"""The best cut of a tree: n groups that cover every document once, chosen by utility and not by depth.
 
-The category utility of a partition into groups c is H(root) − Σ P(c)·H(c) (factor ½ dropped), so the best cut into at
-most n groups minimises the cost Σ n_c·H(c). To open a concept, that is to replace it by its children, never costs
-anything, so a best cut has as many of n groups as the branching of the tree allows.
+The category utility of a partition into groups c is H(root) − Σ P(c)·H(c) (factor ½ dropped), so the best cut into n
+groups minimises the cost Σ n_c·h(c). To open a concept, that is to replace it by its children, never costs anything.
+
+A cut exists for every n from 1 to the number of leaves. Where a concept with more than two children stands in the way,
+it is opened in part: the children furthest from its mean become groups of their own, and the rest stays one group. For
+this, a node with children c₁, c₂ ... (furthest first) is read as a chain of pairs: c₁ and the rest, c₂ and the rest of
+that, and so on. Cuts of whole nodes are tried first.
 
 The minimum is found exactly, in two steps. First a price is added for every group (a Lagrange multiplier): then each
-concept can be decided independently of all others, whether it is one group or is opened, in one pass up the tree. The
+node can be decided independently of all others, whether it is one group or is opened, in one pass up the tree. The
 lowest price at which at most n groups remain bounds the minimum from below, and a pass down the tree shows which
-concepts no best cut opens. Second, dynamic programming over the number of groups (a knapsack on a tree) decides the
-others: a few hundred of a hundred thousand concepts.
+nodes no best cut opens, and which none leaves closed. Second, dynamic programming over the number of groups (a
+knapsack on a tree) decides the others: a few hundred of a hundred thousand.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,30 +28,51 @@ import numpy.typing as npt
 from gossamer.array_types import NONE, Doubles, Ints, Longs
 from gossamer.checks import positive
 from gossamer.errors import ParameterError
+from gossamer.neighbours.ordering import heap_pop, heap_push
 from gossamer.runtime import deadline
+from gossamer.runtime.jit import kernel, subkernel
 from gossamer.tree.arrays import Meta, TreeArrays
-from gossamer.tree.structure import parents_first
+from gossamer.tree.utility import Moments, log_det, log_scale, pool, pool_leaf
+from gossamer.tree.views import documents_below
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _ROUNDING: Final = 1e-12
 """Costs that differ by less than this share of the largest cost count as equal."""
 
+_LARGEST: Final = 1e200
+"""A cost that is larger, or NaN, which a projection that overflowed may cause, counts as this."""
+
 _HALVINGS: Final = 60
 """Steps of the bisection for the price. A price that is not exact is no error: it leaves more to the second step."""
 
 
-def best_cut(tree: TreeArrays, n: int) -> list[int]:
-    """The concepts of the best cut into about `n` groups, large ones first; none for an empty tree.
+class Group(NamedTuple):
+    """One group of a cut: the documents below a node, but not those below some of its children."""
 
-    A cut contains all children of a concept or none, so there may be no cut into exactly `n` groups: then it has the
-    nearest number that there is, of two the lower. There are at most as many groups as different documents.
-    """
+    node: int
+    without: tuple[int, ...]
+    """Children that are not in the group, furthest from the mean of the node first; usually none."""
+    size: int
+    """Documents."""
+    cost: float
+    """n·h of the group."""
+
+    def documents(self, tree: TreeArrays) -> Longs:
+        """The documents of the group, in ascending order."""
+        found = documents_below(tree, self.node)
+        for child in self.without:
+            found = np.setdiff1d(found, documents_below(tree, child), assume_unique=True)
+        return found
+
+
+def best_cut(tree: TreeArrays, n: int) -> list[Group]:
+    """The best cut into `n` groups, large ones first; into one for each leaf where `n` is larger than their number."""
     return nested_cuts(tree, [n])[0]
 
 
-def nested_cuts(tree: TreeArrays, sizes: Sequence[int]) -> list[list[int]]:
-    """Cuts from coarse to fine, into about `sizes` groups: the best one, then the best that refines it, and so on.
+def nested_cuts(tree: TreeArrays, sizes: Sequence[int]) -> list[list[Group]]:
+    """Cuts from coarse to fine, into `sizes` groups: the best one, then the best that refines it, and so on.
 
     Each group of a cut lies in one group of the cut before.
     """
@@ -56,214 +81,319 @@ def nested_cuts(tree: TreeArrays, sizes: Sequence[int]) -> list[list[int]]:
         raise ParameterError(f"levels are rising numbers of groups, as in [8, 40, 200], got {list(sizes)}")
     if tree.meta[Meta.ROOT] == NONE:
         return [[] for _ in wanted]
-    costs = CostTree.of(tree)
-    cuts = []
+    pairs = BinaryTree(*_as_pairs(tree))
+    cuts, places = [], [0]
     for size in wanted:
-        places = costs.nearest_cut(size)
-        cuts.append(sorted(costs.nodes[places].tolist(), key=lambda node: (-int(tree.size[node]), node)))
-        costs.refine_only(places)
+        places = pairs.refined(places, size)
+        groups = [pairs.group(place, tree) for place in places]
+        cuts.append(sorted(groups, key=lambda group: (-group.size, group.node)))
     return cuts
 
 
-@dataclass(frozen=True)
-class CostTree:
-    """A tree with a cost for each node. Nodes have places 0, 1, 2 ..., level by level, siblings side by side."""
+# -- a tree as pairs -----------------------------------------------------------------------------------
 
-    nodes: Ints
-    n_children: Longs
-    first: Longs
-    """The place of the first child, where there is one."""
-    levels: list[slice]
+
+class BinaryTree(NamedTuple):
+    """A tree in which every node has two children or none. Its nodes have places 0, 1, 2 ..., parents first."""
+
+    left: Ints
+    right: Ints
+    """NONE for a leaf, as `left`."""
     cost: Doubles
-    """Of each node as one group; infinite where it must not be one."""
+    """Of each place as one group. That of a pair is at least the sum of its parts."""
+    node: Ints
+    """In the tree that was read as pairs."""
+    taken: Ints
+    """Children of the node that are not in this place: 0 for a whole node, more for the rest of one."""
+    above: Ints
+    """The parent; NONE for the root."""
 
-    @classmethod
-    def of(cls, tree: TreeArrays) -> CostTree:
-        """The nodes of a tree; a group costs n·h, that is n·H less what its documents would cost as leaves."""
-        nodes = parents_first(tree, int(tree.meta[Meta.ROOT]))
-        return cls.by_counts(nodes, tree.n_children[nodes].astype(np.int64), tree.size[nodes] * tree.h[nodes])
+    def refined(self, coarse: Sequence[int], n: int) -> list[int]:
+        """The best cut into `n` groups each of which lies in one of the cut `coarse`; of whole nodes, if possible."""
+        if n > len(self.cost) // 2:
+            return np.flatnonzero(self.left == NONE).tolist()
+        allowed = self.taken == 0
+        allowed[list(coarse)] = True
+        found = self.cut(np.where(allowed & self.inside(coarse), self.cost, np.inf), n)
+        return found if len(found) == n else self.cut(np.where(self.inside(found), self.cost, np.inf), n)
 
-    @classmethod
-    def by_counts(cls, nodes: Ints, n_children: Longs, cost: Doubles) -> CostTree:
-        """From nodes listed level by level, with the number of children and the cost of each."""
-        ends = 1 + np.cumsum(n_children)
-        levels, start, stop = [], 0, 1
-        while start < len(nodes):
-            levels.append(slice(start, stop))
-            start, stop = stop, int(ends[stop - 1])
-        return cls(nodes, n_children, ends - n_children, levels, cost)
+    def inside(self, cut: Sequence[int]) -> Flags:
+        """Which places lie in a group of a cut."""
+        flags = np.zeros(len(self.cost), bool)
+        flags[list(cut)] = True
+        _spread(self.left, self.right, flags)
+        return flags
 
-    def children(self, place: int) -> range:
-        """The places of the children of a node."""
-        first = int(self.first[place])
-        return range(first, first + int(self.n_children[place]))
+    def cut(self, cost: Doubles, n: int) -> list[int]:
+        """The cut into at most `n` groups with the lowest `cost`, of equal ones with the most groups.
 
-    def nearest_cut(self, n: int) -> list[int]:
-        """The best cut into `n` groups, or where there is none, into the nearest number that there is."""
-        fewer = self.cut(n)
-        # To open one more concept adds at most as many groups as the widest has children.
-        widest = int(self.n_children[fewer].max())
-        for more in range(n + 1, min(2 * n - len(fewer), len(fewer) + widest)):
-            found = self.cut(more)
-            if len(found) > n:
-                return found
-        return fewer
-
-    def cut(self, n: int) -> list[int]:
-        """The places of the cut into at most `n` groups with the lowest cost."""
-        price = _price(self, n)
-        bound = _Bound.at(self, price, n)
-        if bound.gap <= bound.rounding:
+        The cost of a place that must not be a group is infinite.
+        """
+        bound = _Bound.at(self, cost, n)
+        if bound.gap <= bound.rounding and bound.groups == n:
             return self.below(bound.opened)
-        tables = _tables(self, bound.may_open(self), n)
-        return _read_off(self, tables)
+        return _read_off(self, _tables(self, cost, bound, n), bound.rounding)
 
     def below(self, opened: Flags) -> list[int]:
-        """The cut that opens exactly the nodes `opened`."""
+        """The cut that opens exactly the places `opened`."""
         found, waiting = [], [0]
         while waiting:
             place = waiting.pop()
             if opened[place]:
-                waiting.extend(self.children(place))
+                waiting += int(self.right[place]), int(self.left[place])
             else:
                 found.append(place)
         return found
 
-    def refine_only(self, cut: Sequence[int]) -> None:
-        """Allow no group above this cut from now on."""
-        inside = np.zeros(len(self.nodes), bool)
-        inside[list(cut)] = True
-        for above, below in pairwise(self.levels):
-            inside[below] |= np.repeat(inside[above], self.n_children[above])
-        self.cost[~inside] = np.inf
+    def group(self, place: int, tree: TreeArrays) -> Group:
+        """The group that a place stands for."""
+        at, without = place, []
+        for _ in range(int(self.taken[place])):
+            at = int(self.above[at])
+            without.append(int(self.node[self.left[at]]))
+        size = tree.size[self.node[place]] - tree.size[without].sum()
+        return Group(int(self.node[place]), tuple(reversed(without)), int(size), float(self.cost[place]))
+
+
+@kernel
+def _as_pairs(t: TreeArrays) -> tuple[Ints, Ints, Doubles, Ints, Ints, Ints]:
+    """The arrays of a `BinaryTree`: a node with children c₁, c₂ ... is the pair of c₁ and the rest, and so on."""
+    places, dim, widest = 2 * t.meta[Meta.LEAVES] - 1, t.vectors.shape[1], 1
+    for slot in range(t.meta[Meta.SLOTS]):
+        if t.size[slot] > 0:
+            widest = max(widest, t.n_children[slot])
+    left, right, above = np.full(places, NONE, np.int32), np.full(places, NONE, np.int32), np.empty(places, np.int32)
+    node, taken, cost = np.empty(places, np.int32), np.zeros(places, np.int32), np.empty(places)
+    children, keys = np.empty(widest, np.int32), np.empty(widest)
+    mean, m2 = np.empty(dim), np.empty(dim)
+    node[0], above[0] = t.meta[Meta.ROOT], NONE
+    n = 1
+    for at in range(places):
+        if taken[at] > 0:
+            continue  # laid out with its node
+        cost[at] = t.size[node[at]] * t.h[node[at]]
+        count = t.n_children[node[at]]
+        _furthest_first(t, node[at], children, keys)
+        pair = at
+        for i in range(count - 1):
+            left[pair], right[pair] = n, n + 1
+            above[n], above[n + 1] = pair, pair
+            node[n], node[n + 1] = children[i], children[i + 1]
+            if i < count - 2:
+                node[n + 1], taken[n + 1] = node[at], i + 1
+            pair = n + 1
+            n += 2
+        _cost_of_rests(t, children[:count], mean, m2, above, cost, pair)
+    for at in range(places - 1, -1, -1):
+        if not cost[at] < _LARGEST:
+            cost[at] = _LARGEST
+        if left[at] != NONE:
+            cost[at] = max(cost[at], cost[left[at]] + cost[right[at]])  # rounding must not make opening cost something
+    return left, right, cost, node, taken, above
+
+
+@subkernel
+def _furthest_first(t: TreeArrays, node: int, children: Ints, keys: Doubles) -> None:
+    """Write the children of a node, the furthest from its mean first, of equals the lowest id."""
+    n = 0
+    child = t.first_child[node]
+    while child != NONE:
+        if t.n_children[node] == 2:
+            key = 0.0  # the order does not matter
+        elif t.n_children[child] == 0:
+            key = -_squared_distance(t.mean[t.row[node]], t.vectors[t.row[child]])
+        else:
+            key = -_squared_distance(t.mean[t.row[node]], t.mean[t.row[child]])
+        n = heap_push(keys, children, n, key, child, True)
+        child = t.next_sibling[child]
+    # Popped from the heap, the first goes to the end, which gets free: reversed, the list is in order.
+    count = n
+    while n > 0:
+        first = children[0]
+        n = heap_pop(keys, children, n, True)
+        children[n] = first
+    for i in range(count // 2):
+        children[i], children[count - 1 - i] = children[count - 1 - i], children[i]
+
+
+@subkernel
+def _squared_distance(mean: Doubles, other: Doubles) -> float:
+    total = 0.0
+    for d in range(mean.shape[0]):
+        gap = mean[d] - other[d]
+        total += gap * gap
+    return total
+
+
+@subkernel
+def _cost_of_rests(
+    t: TreeArrays, children: Ints, mean: Doubles, m2: Doubles, above: Ints, cost: Doubles, last: int
+) -> None:
+    """Write n·h of the rests of a node, from the smallest, two children, on. `last` is the place of the last child."""
+    if children.shape[0] < 3:
+        return
+    scale, place, n = log_scale(t.limits), last, 0
+    mean[:] = 0.0
+    m2[:] = 0.0
+    for i in range(children.shape[0] - 1, 0, -1):
+        child, row, size = children[i], t.row[children[i]], t.size[children[i]]
+        if t.n_children[child] == 0:
+            pool_leaf(mean, m2, n, t.vectors[row], size)
+        else:
+            pool(mean, m2, n, Moments(size, t.mean[row], t.m2[row]))
+        n += size
+        if i < children.shape[0] - 1:
+            place = above[place]
+            cost[place] = n * log_det(m2, n, scale)
+
+
+@kernel
+def _spread(left: Ints, right: Ints, flags: Flags) -> None:
+    """Set the flags of all places below one whose flag is set."""
+    for at in range(left.shape[0]):
+        if flags[at] and left[at] != NONE:
+            flags[left[at]] = flags[right[at]] = True
 
 
 # -- a price for every group ---------------------------------------------------------------------------
 
 
-def _priced(tree: CostTree, price: float) -> tuple[Doubles, Doubles, Longs]:
-    """For each node, with a price for every group: the lowest cost, the lowest if it is opened, and the groups then."""
-    least = tree.cost + price
-    opened = np.full(len(least), np.inf)
-    groups = np.ones(len(least), np.int64)
-    for above, below in zip(reversed(tree.levels[:-1]), reversed(tree.levels[1:]), strict=True):
-        inner = above.start + np.flatnonzero(tree.n_children[above])
-        starts = tree.first[inner] - below.start
-        opened[inner] = np.add.reduceat(least[below], starts)
-        better = opened[inner] < least[inner]
-        groups[inner[better]] = np.add.reduceat(groups[below], starts)[better]
-        least[inner] = np.minimum(least[inner], opened[inner])
+@kernel
+def _priced(left: Ints, right: Ints, cost: Doubles, price: float) -> tuple[Doubles, Doubles, Longs]:
+    """For each place, with a price for every group: the lowest cost, that if opened, and the groups of the first."""
+    places = left.shape[0]
+    least, opened, groups = np.empty(places), np.full(places, np.inf), np.ones(places, np.int64)
+    for at in range(places - 1, -1, -1):
+        least[at] = cost[at] + price
+        if left[at] != NONE:
+            opened[at] = least[left[at]] + least[right[at]]
+            if opened[at] < least[at]:
+                least[at] = opened[at]
+                groups[at] = groups[left[at]] + groups[right[at]]
     return least, opened, groups
 
 
-def _price(tree: CostTree, n: int) -> float:
+@dataclass(frozen=True)
+class _Bound:
+    """What the lowest price at which the best cut has at most n groups implies for all cuts into at most n groups."""
+
+    opened: Flags
+    """Places that the best cut at this price opens."""
+    groups: int
+    """Of that cut, at most n."""
+    gap: float
+    """By how much the best cut may cost less than that cut."""
+    may_open: Flags
+    """Places that a best cut may open; with each of them all above it."""
+    may_close: Flags
+    """Places that may be one group of a best cut."""
+    rounding: float
+    """Costs that differ by less are equal."""
+
+    @classmethod
+    def at(cls, tree: BinaryTree, cost: Doubles, n: int) -> _Bound:
+        price = _price(tree, cost, n)
+        least, opened, groups = _priced(tree.left, tree.right, cost, price)
+        found = float(least[0] - groups[0] * price)
+        rounding = _ROUNDING * float(np.max(cost, where=np.isfinite(cost), initial=0.0))
+        closed = cost + price
+        best_cut_opens = opened < closed
+        _force(tree.left, tree.right, least, opened, closed, n * price)
+        most, inner = found + rounding, tree.left != NONE
+        gap = found - float(least[0] - n * price)
+        return cls(best_cut_opens, int(groups[0]), gap, (opened <= most) & inner, closed <= most, rounding)
+
+
+def _price(tree: BinaryTree, cost: Doubles, n: int) -> float:
     """The lowest price at which the best cut has at most `n` groups, by bisection."""
-    low, high = 0.0, float(tree.cost[np.isfinite(tree.cost)].sum()) + 1.0
+    low, high = 0.0, float(cost[np.isfinite(cost)].sum()) + 1.0
     for _ in range(_HALVINGS):
         deadline.check()
         middle = (low + high) / 2
-        if _priced(tree, middle)[2][0] > n:
+        if _priced(tree.left, tree.right, cost, middle)[2][0] > n:
             low = middle
         else:
             high = middle
     return high
 
 
-@dataclass(frozen=True)
-class _Bound:
-    """What a price implies for all cuts into at most n groups."""
+@kernel
+def _force(left: Ints, right: Ints, least: Doubles, opened: Doubles, closed: Doubles, paid: float) -> None:
+    """Replace the costs of opening a place and of leaving it closed by lower bounds for all of a cut that does so.
 
-    opened: Flags
-    """Nodes that the best cut at this price opens."""
-    forced: Doubles
-    """For each node, a lower bound of the cost of all cuts that open it, and so all above it."""
-    cost: float
-    """Of the best cut at this price, price excluded: it has at most n groups, so that the best cut costs no more."""
-    gap: float
-    """By how much the cost of the best cut may be lower."""
-    rounding: float
-    """Costs that differ by less are equal."""
-
-    @classmethod
-    def at(cls, tree: CostTree, price: float, n: int) -> _Bound:
-        least, opened, groups = _priced(tree, price)
-        forced = opened - n * price
-        for above, below in pairwise(tree.levels):
-            parents = np.repeat(np.arange(above.start, above.stop), tree.n_children[above])
-            forced[below] = forced[parents] - least[below] + opened[below]
-        cost = float(least[0] - groups[0] * price)
-        rounding = _ROUNDING * float(np.max(tree.cost, where=np.isfinite(tree.cost), initial=0.0))
-        return cls(opened < tree.cost + price, forced, cost, cost - float(least[0] - n * price), rounding)
-
-    def may_open(self, tree: CostTree) -> Flags:
-        """The nodes that a best cut may open; with each of them all above it."""
-        flags: Flags = (self.forced <= self.cost + self.rounding) & (tree.n_children > 0)
-        return flags
+    A cut that opens or closes a place opens all above it: f(c) = f_open(parent) − least(c) + f(c). `paid` is what n
+    groups pay.
+    """
+    opened[0] -= paid
+    closed[0] -= paid
+    for at in range(left.shape[0]):
+        if left[at] != NONE:
+            for child in (left[at], right[at]):
+                elsewhere = opened[at] - least[child]
+                opened[child] += elsewhere
+                closed[child] += elsewhere
 
 
 # -- dynamic programming over the number of groups -----------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Table:
-    """For a node and each number of groups: the lowest cost, and how many of the groups each child gets."""
+class _Table(NamedTuple):
+    """For a place: the lowest cost by the number of groups, and how many of the groups its right part gets."""
 
+    fewest: int
+    """The number of groups of the first entry."""
     cost: Doubles
-    """By number of groups, from 0, which is impossible."""
-    shares: tuple[Longs, ...] = ()
-    """For the second child and each after it: its number of groups, by the number that it and those before it have."""
+    share: Longs
 
 
-def _tables(tree: CostTree, inner: Flags, n: int) -> dict[int, _Table]:
-    """The tables of the nodes that may be opened and of their children, children before parents."""
+def _tables(tree: BinaryTree, cost: Doubles, bound: _Bound, n: int) -> dict[int, _Table]:
+    """The tables of the places that may be opened and of their children, children before parents."""
     tables: dict[int, _Table] = {}
-    for place in reversed(np.flatnonzero(inner).tolist()):
+    for place in reversed(np.flatnonzero(bound.may_open).tolist()):
         deadline.check()
-        for child in tree.children(place):
-            if child not in tables:
-                tables[child] = _Table(np.array([np.inf, tree.cost[child]]))
-        tables[place] = _table(tree.cost[place], [tables[child] for child in tree.children(place)], n)
-    return tables or {0: _Table(np.array([np.inf, tree.cost[0]]))}
+        left, right = (
+            tables[child] if child in tables else _Table(1, cost[child : child + 1], np.zeros(1, np.int64))
+            for child in (int(tree.left[place]), int(tree.right[place]))
+        )
+        table = _combined(left, right, n)
+        if bound.may_close[place] or not len(table.cost):
+            rest = table.fewest - 2 if len(table.cost) else 0  # numbers of groups that there are not
+            table = _Table(
+                1,
+                np.concatenate([cost[place : place + 1], np.full(rest, np.inf), table.cost]),
+                np.concatenate([np.zeros(1 + rest, np.int64), table.share]),
+            )
+        tables[place] = table
+    return tables
 
 
-def _table(alone: float, children: Sequence[_Table], n: int) -> _Table:
-    """The table of a node with these children; as one group it costs `alone`."""
-    cost, shares = children[0].cost, []
-    for child in children[1:]:
-        cost, share = _combine(cost, child.cost, n)
-        shares.append(share)
-    if len(cost) < 2:  # more children than groups
-        return _Table(np.array([np.inf, alone]))
-    cost[1] = alone
-    return _Table(cost, tuple(shares))
+def _combined(left: _Table, right: _Table, n: int) -> _Table:
+    """The table of two parts together, up to n groups."""
+    fewest = left.fewest + right.fewest
+    length = min(len(left.cost) + len(right.cost) - 1, n + 1 - fewest)
+    cost, share = np.full(max(0, length), np.inf), np.zeros(max(0, length), np.int64)
+    few, many = (left, right) if len(left.cost) <= len(right.cost) else (right, left)
+    for more in range(min(len(few.cost), length)):
+        stop = min(length, more + len(many.cost))
+        totals = few.cost[more] + many.cost[: stop - more]
+        better = totals < cost[more:stop]
+        cost[more:stop][better] = totals[better]
+        share[more:stop][better] = few.fewest + more
+    return _Table(fewest, cost, share if few is right else fewest + np.arange(len(share)) - share)
 
 
-def _combine(left: Doubles, right: Doubles, n: int) -> tuple[Doubles, Longs]:
-    """The lowest cost of two parts by their number of groups together, and the groups of the right part in it."""
-    most = min(len(left) + len(right) - 2, n)
-    cost = np.full(most + 1, np.inf)
-    share = np.zeros(most + 1, np.int64)
-    few, many = (left, right) if len(left) <= len(right) else (right, left)
-    for count in range(1, min(len(few) - 1, most) + 1):
-        stop = min(most, count + len(many) - 1)
-        totals = few[count] + many[: stop - count + 1]
-        better = totals < cost[count : stop + 1]
-        cost[count : stop + 1][better] = totals[better]
-        share[count : stop + 1][better] = count
-    return cost, share if few is right else np.arange(most + 1) - share
-
-
-def _read_off(tree: CostTree, tables: dict[int, _Table]) -> list[int]:
-    """The best cut by the tables; of equal ones that with the fewest groups."""
-    found, waiting = [], [(0, int(np.argmin(tables[0].cost)))]
+def _read_off(tree: BinaryTree, tables: dict[int, _Table], rounding: float) -> list[int]:
+    """The best cut by the tables; of equal ones that with the most groups."""
+    if 0 not in tables:
+        return [0]
+    best = np.flatnonzero(tables[0].cost <= tables[0].cost.min() + rounding)
+    found, waiting = [], [(0, tables[0].fewest + int(best[-1]))]
     while waiting:
         place, groups = waiting.pop()
         if groups == 1:
             found.append(place)
             continue
-        children = tree.children(place)
-        for child, share in zip(reversed(children), reversed(tables[place].shares), strict=False):
-            waiting.append((child, int(share[groups])))
-            groups -= int(share[groups])
-        waiting.append((children[0], groups))
+        table = tables[place]
+        share = int(table.share[groups - table.fewest])
+        waiting += (int(tree.right[place]), share), (int(tree.left[place]), groups - share)
     return found

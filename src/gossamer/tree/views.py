@@ -1,17 +1,13 @@
-"""Reading a tree: one node, its documents, paths from the root, and the part of a tree that fits on a screen."""
+"""Reading a tree: one node, its documents, levels, and whole paths from the root. What people see is in `browsing`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappop, heappush
-from itertools import chain
+from collections.abc import Iterable
 
 import numpy as np
 
 from gossamer.array_types import NONE, Doubles, Ints, Longs
 from gossamer.errors import UnknownIdError
-from gossamer.results import Outline
-from gossamer.runtime import deadline
 from gossamer.tree.arrays import Limit, Meta, TreeArrays
 from gossamer.tree.structure import parents_first
 
@@ -152,74 +148,3 @@ def paths_to(t: TreeArrays, nodes: Iterable[int]) -> list[tuple[int, ...]]:
             known[new] = path, steps
         found.append(path)
     return found
-
-
-def top_paths(t: TreeArrays, depth: int | None) -> Iterator[tuple[int, ...]]:
-    """The paths to all nodes down to `depth`, each node before those below it, and large children first."""
-    waiting: list[tuple[int, ...]] = [(int(t.meta[Meta.ROOT]),)]
-    while waiting:
-        deadline.check()
-        path = waiting.pop()
-        yield path
-        if depth is None or len(path) <= depth:
-            children = sorted(children_of(t, path[-1]), key=lambda child: (int(t.size[child]), -child))
-            waiting.extend((*path, child) for child in children)
-
-
-def inner_nodes_of(t: TreeArrays, paths: Iterable[Sequence[int]]) -> list[int]:
-    """The internal nodes of paths from the root, each after its parent."""
-    nodes = list(dict.fromkeys(chain.from_iterable(paths)))
-    return [node for node, children in zip(nodes, t.n_children[nodes].tolist(), strict=True) if children]
-
-
-def inner_nodes(t: TreeArrays) -> Iterator[int]:
-    """All internal nodes, depth first: parents before children, and documents of one branch together."""
-    waiting = [int(t.meta[Meta.ROOT])] if t.meta[Meta.DOCUMENTS] else []
-    while waiting:
-        node = waiting.pop()
-        if t.n_children[node]:
-            yield node
-            waiting.extend(reversed(children_of(t, node)))
-
-
-# -- the part of a tree that fits on a screen ----------------------------------------------------------
-
-
-def outline(t: TreeArrays, path: Sequence[int], depth: int | None, min_size: int, most: int | None) -> Outline:
-    """The subtree at the end of a path, with at most `most` nodes of at least `min_size` documents each.
-
-    Nodes are opened from the largest on, as long as all children of a node fit.
-    """
-    opened = _opened(t, path[-1], depth, min_size, most)
-    ids: list[int] = []
-    depths: list[int] = []
-    waiting = [(path[-1], len(path) - 1)]
-    while waiting:
-        node, at = waiting.pop()
-        ids.append(node)
-        depths.append(at)
-        waiting.extend((child, at + 1) for child in reversed(opened.get(node, ())))
-    return Outline(
-        ids=tuple(ids),
-        parents=(None, *t.parent[ids[1:]].tolist()),
-        sizes=tuple(t.size[ids].tolist()),
-        depths=tuple(depths),
-        children=tuple(t.n_children[ids].tolist()),
-    )
-
-
-def _opened(t: TreeArrays, top: int, depth: int | None, min_size: int, most: int | None) -> dict[int, list[int]]:
-    """The children to show of every node that is opened, large ones first."""
-    opened: dict[int, list[int]] = {}
-    count, waiting = 1, [(-int(t.size[top]), top, 0)]
-    while waiting:
-        _, node, at = heappop(waiting)
-        if not t.n_children[node] or at == depth or (most is not None and count + t.n_children[node] > most):
-            continue
-        sized = [(-int(t.size[child]), child, at + 1) for child in children_of(t, node)]
-        shown = sorted(child for child in sized if -child[0] >= min_size)
-        opened[node] = [child for _, child, _ in shown]
-        count += len(shown)
-        for child in shown:
-            heappush(waiting, child)
-    return opened

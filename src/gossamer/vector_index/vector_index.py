@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import NONE, Doubles, Floats, Longs
+from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
 from gossamer.checks import as_vectors, positive
 from gossamer.errors import DimensionError, StateError
 from gossamer.files.bundle import Bundle, read_bundle, write_bundle
@@ -425,6 +425,12 @@ class VectorIndex:
         with self._reading() as state:
             t = state.tree.arrays
             return paths_to(t, t.leaf[state.numbers(ids)].tolist())
+
+    def leaves_of(self, ids: Iterable[DocId]) -> Ints:
+        """The leaves of several documents."""
+        with self._reading() as state:
+            leaves: Ints = state.tree.arrays.leaf[state.numbers(ids)]
+            return leaves
 
     def ids_of(self, documents: npt.ArrayLike) -> list[DocId]:
         """The ids of documents as the tree numbers them."""
