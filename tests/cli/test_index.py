@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from cli.conftest import TEXTS, Run, write_jsonl
-from gossamer.cli.ingest import Pace
 from gossamer.index import Index
 
 
@@ -153,21 +152,6 @@ def test_long_texts_are_split_unless_told_otherwise(run: Run, tmp_path: Path) ->
     assert passages("a.gsm") > 1
     assert passages("b.gsm", "--max-tokens", "0") == 1
     assert passages("c.gsm", "--max-tokens", "50") > passages("d.gsm", "--max-tokens", "500")
-
-
-def test_batches_are_as_large_as_the_encoder_is_fast() -> None:
-    pace = Pace()
-    pace.learn(500, 50.0)
-    assert pace.size == 50
-    pace.learn(50, 0.5)
-    assert pace.size == 500
-    pace.learn(500, 0.001)
-    assert pace.size == 2_000
-    pace.learn(500, 5_000.0)
-    assert pace.size == 50
-    fixed = Pace(7)
-    fixed.learn(7, 100.0)
-    assert fixed.size == 7
 
 
 def test_ctrl_c_keeps_what_is_in_and_the_next_run_goes_on(run: Run, tmp_path: Path) -> None:

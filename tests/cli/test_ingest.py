@@ -10,7 +10,7 @@ import pytest
 
 from bag import encode
 from gossamer import Index
-from gossamer.cli.ingest import EncodeAhead, Ingest, Pace, Tally
+from gossamer.cli.ingest import EncodeAhead, Ingest, Tally
 from gossamer.encoders import CallableEncoder
 from gossamer.errors import EncoderError, InputError
 from gossamer.readers import Record
@@ -29,7 +29,7 @@ def ingest(
     ix: Index, rows: Iterator[Record], size: int = 10, report: Callable[[int], None] = lambda seen: None
 ) -> Tally:
     tally = Tally()
-    Ingest(ix, tally).add(rows, Pace(size), report)
+    Ingest(ix, tally).add(rows, size, report)
     return tally
 
 

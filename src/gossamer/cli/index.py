@@ -13,7 +13,7 @@ import typer
 
 from gossamer.cli.command import INTERRUPTED, command, examples
 from gossamer.cli.formatting import documents
-from gossamer.cli.ingest import Ingest, Pace, Tally
+from gossamer.cli.ingest import BATCH, Ingest, Tally
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
@@ -67,7 +67,7 @@ def index(
     ] = False,
     on_error: Annotated[OnError, typer.Option(help="What to do about what cannot be read.")] = OnError.RAISE,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents that PATHS no longer hold.")] = False,
-    batch: Annotated[int | None, typer.Option(min=1, help="Documents at a time (about five seconds of work).")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Documents at a time; 500 by default.")] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=0, help="Split longer texts into passages (200); 0 never splits.")
     ] = None,
@@ -91,8 +91,8 @@ def index(
         if not made:
             prepare_encoder(ix.info().encoder, screen)
         learns = ix.info().encoder.startswith("lsa")
-        pace = Pace(batch or (_FITTED if learns else None))
-        stopped = _run(Ingest(ix, tally, on_error=on_error.value, learns=learns), reading, pace, prune, screen)
+        size = batch or (_FITTED if learns else BATCH)
+        stopped = _run(Ingest(ix, tally, on_error=on_error.value, learns=learns), reading, size, prune, screen)
         held = len(ix)
     _report(screen, to, tally, reading, time.perf_counter() - start, held, stopped)
     if not tally.seen and not stopped:
@@ -129,12 +129,12 @@ def _create_if_missing(path: Path, encoder: str | None, max_tokens: int | None, 
     return True
 
 
-def _run(ingest: Ingest, reading: Reading, pace: Pace, prune: bool, screen: Screen) -> bool:
+def _run(ingest: Ingest, reading: Reading, size: int, prune: bool, screen: Screen) -> bool:
     """Add all batches, then prune; returns whether Ctrl-C stopped it."""
     try:
         with screen.bar("indexing", "documents") as bar:
             bar(0, None)
-            ingest.add(reading, pace, lambda seen: bar(seen, _expected(reading)))
+            ingest.add(reading, size, lambda seen: bar(seen, _expected(reading)))
         if prune and reading.broken:
             screen.say(f"nothing was pruned, since {reading.broken:,} inputs could not be read")
         elif prune:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +20,9 @@ from gossamer.errors import GossamerError, InputError
 if TYPE_CHECKING:
     from gossamer.index import Encoded, Index
     from gossamer.readers import Record
+
+BATCH: Final = 500
+"""Records in a batch: about a second with the default encoder. Stopping loses up to two batches."""
 
 _CHARACTERS: Final = 2**26
 """Characters of text in a batch, which is held in memory, at most."""
@@ -91,39 +93,30 @@ class Ingest:
         self._read = 0
         self._failure: Exception | None = None
 
-    def add(self, records: Iterator[Record], pace: Pace, report: Report = lambda seen: None) -> None:
-        """Add all records that are new or changed, batch by batch.
+    def add(self, records: Iterator[Record], size: int = BATCH, report: Report = lambda seen: None) -> None:
+        """Add all records that are new or changed, `size` records read at a time.
+
+        The tree depends on the batches, so their size does not depend on the speed of the machine.
 
         If reading fails, what was read before is written, and then the error is raised.
         """
         waiting: _Batch | None = None
-        start = time.perf_counter()
         with _encoding_ahead(self._ix.encode, share_cores=not self._learns) as ahead:
-            for batch in self._batches(records, pace):
-                if batch is None:
-                    self._link_before(waiting)
+            for batch in self._batches(records, size):
                 encoded = ahead.take()
                 if batch is not None:
                     ahead.start(batch.texts, _progress(batch, report))
                 if waiting is not None:
                     self._write(waiting, encoded, _progress(waiting, report))
-                    start, before = time.perf_counter(), start
-                    pace.learn(waiting.records, start - before)
                 waiting = batch
         if self._failure is not None:
             raise self._failure
         report(self._tally.seen)
 
-    def _link_before(self, last: _Batch | None) -> None:
-        """Build the links that are missing while the last batch is encoded, if that batch is so small that its own
-        links can then be added to them."""
-        if last is not None and 4 * len(last.changed) <= len(self._known):
-            self._ix.settle()
-
-    def _batches(self, records: Iterator[Record], pace: Pace) -> Iterator[_Batch | None]:
+    def _batches(self, records: Iterator[Record], size: int) -> Iterator[_Batch | None]:
         """All batches, then None. An error while reading ends them and is kept in `_failure`."""
         try:
-            while some := _some(records, pace.size):
+            while some := _some(records, size):
                 yield self._choose(some)
         except Exception as error:
             self._failure = error
@@ -195,22 +188,6 @@ class Ingest:
     def _stored(self, ids: Iterator[str]) -> dict[str, tuple[str, str]]:
         documents = self._ix.get(list(ids))
         return {document.id: (document.text, _canonical(document.metadata)) for document in documents}
-
-
-class Pace:
-    """The number of records in a batch: what takes about five seconds, since stopping loses up to two batches."""
-
-    _SECONDS, _FIRST, _LEAST, _MOST = 5.0, 250, 50, 2_000
-
-    def __init__(self, fixed: int | None = None) -> None:
-        self._fixed = fixed
-        self.size = fixed or self._FIRST
-
-    def learn(self, records: int, seconds: float) -> None:
-        """Set the next size from the time a batch took; encoders make ten to a thousand vectors a second."""
-        if self._fixed is None:
-            fitting = int(self._SECONDS * records / max(seconds, 1e-3))
-            self.size = max(self._LEAST, min(self._MOST, fitting))
 
 
 def _some(records: Iterator[Record], most: int) -> list[Record]:
