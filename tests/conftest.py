@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import settings
+
+# A job that a shell starts in the background inherits an ignored Ctrl-C; tests of Ctrl-C need the usual handler.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Compiling a kernel inside an example must not count against it, and CI must not depend on luck.
 settings.register_profile("gossamer", deadline=None, derandomize=True)
