@@ -25,7 +25,16 @@ from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.insertion import has_room, join, moments_of_children, sum_of_children, widen
 from gossamer.tree.scoring import squared_distance
 from gossamer.tree.structure import add_document, attach, detach, find_leaf, new_inner, new_leaf, replace
-from gossamer.tree.utility import LogScale, add, log_det, log_det_leaf_with, log_det_with, log_scale
+from gossamer.tree.utility import (
+    TIE,
+    LogScale,
+    add,
+    largest_log_ratio,
+    log_det,
+    log_det_leaf_with,
+    log_det_with,
+    log_scale,
+)
 
 _OVERFULL: Final = SMALL_CONCEPT + 1
 
@@ -108,6 +117,7 @@ def nearest_leaf(t: TreeArrays, leaf: int) -> int:
 @subkernel
 def landing(t: TreeArrays, beside: int, x: Doubles, scale: LogScale) -> int:
     """The node beside which x belongs: `beside`, a leaf near x, or one of its ancestors."""
+    tie = TIE * x.shape[0] * largest_log_ratio(t.limits)
     node = beside
     while True:
         parent = t.parent[node]
@@ -115,7 +125,7 @@ def landing(t: TreeArrays, beside: int, x: Doubles, scale: LogScale) -> int:
             return node
         loss = (t.size[node] + 1) * _h_with(t, node, x, scale) - t.size[node] * t.h[node]
         merge = (t.size[parent] * t.h[parent] - t.s[parent]) / (t.n_children[parent] - 1)
-        if not loss > merge:
+        if not loss > merge + tie:
             return node
         node = parent
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gossamer.array_types import Doubles, Floats
-from gossamer.runtime.jit import subkernel
+from gossamer.runtime.jit import ordered_subkernel, subkernel
 from gossamer.tree.arrays import Limit
 
 TIE: Final = 1e-10
@@ -67,17 +67,27 @@ def log_scale(limits: Doubles) -> LogScale:
     return LogScale(limits[Limit.ACUITY], block)
 
 
-@subkernel
+@ordered_subkernel
 def log_det(m2: Doubles, n: int, scale: LogScale) -> float:
-    """h(c) = Σ_d log(1 + M2_d/(n·a))."""
+    """h(c) = Σ_d log(1 + M2_d/(n·a)).
+
+    Four products of every fourth dimension each, in the order written: the h of a concept, which is saved, is the same
+    bit for bit wherever this is inlined. (70 ns at 292 dimensions, where an order that the compiler chooses takes 60.)
+    """
     factor = 1.0 / (n * scale.acuity)
     total = 0.0
     for start in range(0, m2.shape[0], scale.block):
         q = m2[start : start + scale.block]
-        product = 1.0
-        for d in range(q.shape[0]):
-            product *= 1.0 + q[d] * factor
-        total += math.log(product)
+        one, two, three, four = 1.0, 1.0, 1.0, 1.0
+        whole = q.shape[0] & ~3
+        for d in range(0, whole, 4):
+            one *= 1.0 + q[d] * factor
+            two *= 1.0 + q[d + 1] * factor
+            three *= 1.0 + q[d + 2] * factor
+            four *= 1.0 + q[d + 3] * factor
+        for d in range(whole, q.shape[0]):
+            one *= 1.0 + q[d] * factor
+        total += math.log((one * two) * (three * four))
     return total
 
 
