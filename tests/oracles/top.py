@@ -19,13 +19,19 @@ def squared_error(X: Matrix, sizes: Matrix) -> float:
     return float(sizes @ np.square(X - np.average(X, axis=0, weights=sizes)).sum(axis=1))
 
 
-def objective(X: Matrix, sizes: Matrix, levels: Sequence[Labels]) -> float:
-    """Σ over levels of Σ SSE(g) + b·Σ n_g², with b = EVENNESS · groups · SSE(root) / n²."""
-    total, n, whole = 0.0, sizes.sum(), squared_error(X, sizes)
-    for labels in levels:
+def typical_distance(X: Matrix, sizes: Matrix, labels: Labels) -> float:
+    """The median squared distance of a point from the mean of its group."""
+    means = [np.average(X[labels == group], axis=0, weights=sizes[labels == group]) for group in labels]
+    return float(np.median(np.square(X - means).sum(axis=1)))
+
+
+def objective(X: Matrix, sizes: Matrix, levels: Sequence[Labels], typical: Sequence[float]) -> float:
+    """Σ over levels of Σ SSE(g) + b·Σ n_g², with b = EVENNESS · groups · typical distance / n."""
+    total = 0.0
+    for labels, distance in zip(levels, typical, strict=True):
         groups = [labels == group for group in np.unique(labels)]
-        total += sum(squared_error(X[inside], sizes[inside]) for inside in groups)
-        total += EVENNESS * len(groups) * whole * sum((sizes[inside].sum() / n) ** 2 for inside in groups)
+        b = EVENNESS * len(groups) * distance / sizes.sum()
+        total += sum(squared_error(X[inside], sizes[inside]) + b * sizes[inside].sum() ** 2 for inside in groups)
     return float(total)
 
 
@@ -38,7 +44,7 @@ def placed(levels: Sequence[Labels], point: int, group: int) -> list[Labels]:
     return moved
 
 
-def moved(X: Matrix, sizes: Matrix, levels: Sequence[Labels]) -> list[Labels]:
+def moved(X: Matrix, sizes: Matrix, levels: Sequence[Labels], typical: Sequence[float]) -> list[Labels]:
     """Each point in turn moves to the group with which the objective is lowest, until none moves."""
     levels = list(levels)
     for _ in range(SWEEPS):
@@ -46,7 +52,7 @@ def moved(X: Matrix, sizes: Matrix, levels: Sequence[Labels]) -> list[Labels]:
         for point, home in enumerate(levels[-1]):
             if np.count_nonzero(levels[-1] == home) > 1:
                 options = [placed(levels, point, group) for group in range(levels[-1].max() + 1)]
-                objectives = [objective(X, sizes, option) for option in options]
+                objectives = [objective(X, sizes, option, typical) for option in options]
                 best = int(np.argmin(objectives))
                 if objectives[best] < objectives[home] * (1 - 1e-12):
                     levels = options[best]
@@ -87,9 +93,11 @@ def refined(X: Matrix, sizes: Matrix, labels: Labels, groups: int) -> Labels:
 def levels_of(X: Matrix, sizes: Matrix, counts: Sequence[int]) -> list[Labels]:
     """The nested groups, coarse levels first."""
     levels: list[Labels] = []
+    typical: list[float] = []
     for groups in counts:
-        last = levels[-1] if levels else np.zeros(len(X), np.int64)
-        levels = moved(X, sizes, [*levels, refined(X, sizes, last, groups)])
+        finer = refined(X, sizes, levels[-1] if levels else np.zeros(len(X), np.int64), groups)
+        typical.append(typical_distance(X, sizes, finer))
+        levels = moved(X, sizes, [*levels, finer], typical)
     return levels
 
 

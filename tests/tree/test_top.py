@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from gossamer.tree import top
-from gossamer.tree.top import Levels, ladder, move_points, moved_levels, top_merges
+from gossamer.tree.top import Levels, ladder, move_points, moved_levels, top_merges, typical_distance
 from gossamer.tree.ward import inner_products, pooled_products, ward, ward_forest
 from oracles import agglomeration
 from oracles import top as oracle
@@ -44,12 +44,16 @@ def as_levels(labels: list[npt.NDArray[np.int64]]) -> Levels:
     return Levels(first[-2] + labels[-1], parent, int(first[-2]))
 
 
-def penalties(X: Matrix, sizes: Matrix, labels: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
-    """Of each group, in the unit of `inner_products`."""
+def unit(X: Matrix) -> float:
+    """What squared distances are multiplied by in `inner_products`."""
     products = inner_products(X)
-    spread = (sizes @ products.diagonal() - sizes @ products @ sizes / sizes.sum()) / sizes.sum()
-    counts = [level.max() + 1 for level in labels]
-    return np.repeat([top.EVENNESS * count * spread / sizes.sum() for count in counts], counts)
+    return float((products[0, 0] + products[1, 1] - 2.0 * products[0, 1]) / np.square(X[0] - X[1]).sum())
+
+
+def penalties(X: Matrix, sizes: Matrix, counts: list[int], typical: list[float]) -> npt.NDArray[np.float64]:
+    """Of each group."""
+    of_levels = [top.EVENNESS * c * t * unit(X) / sizes.sum() for c, t in zip(counts, typical, strict=True)]
+    return np.repeat(of_levels, counts)
 
 
 def random_levels(points: int, counts: list[int], rng: np.random.Generator) -> list[npt.NDArray[np.int64]]:
@@ -74,12 +78,13 @@ def same_groups(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> bo
 def test_moves_are_those_of_the_oracle(seed: int, counts: list[int]) -> None:
     X, sizes = mixture(16, 4, 3, seed)
     labels = random_levels(len(X), counts, np.random.default_rng(seed))
-    levels = as_levels(labels)
-    moves = move_points(inner_products(X), sizes, levels, penalties(X, sizes, labels), 0.0)
-    expected = oracle.moved(X, sizes, labels)
+    levels, typical = as_levels(labels), [oracle.typical_distance(X, sizes, level) for level in labels]
+    moves = move_points(inner_products(X), sizes, levels, penalties(X, sizes, counts, typical), 0.0)
+    expected = oracle.moved(X, sizes, labels, typical)
     for ours, theirs in zip(labels_by_level(levels), expected, strict=True):
         assert same_groups(ours, theirs)
-    assert (moves > 0) == (oracle.objective(X, sizes, expected) < oracle.objective(X, sizes, labels))
+    before, after = (oracle.objective(X, sizes, some, typical) for some in (labels, expected))
+    assert (moves > 0) == (after < before)
 
 
 @settings(max_examples=15, deadline=None)
@@ -87,12 +92,12 @@ def test_moves_are_those_of_the_oracle(seed: int, counts: list[int]) -> None:
 def test_no_move_is_left_that_lowers_the_objective(seed: int) -> None:
     X, sizes = mixture(80, 5, 4, seed)
     labels = random_levels(len(X), [3, 6], np.random.default_rng(seed))
-    levels, penalty = as_levels(labels), penalties(X, sizes, labels)
-    products, before = inner_products(X), oracle.objective(X, sizes, labels)
+    levels, products, typical = as_levels(labels), inner_products(X), [5.0, 4.0]
+    penalty, before = penalties(X, sizes, [3, 6], typical), oracle.objective(X, sizes, labels, typical)
     for _ in range(10):
         moves = move_points(products, sizes, levels, penalty, 0.0)
         labels = labels_by_level(levels)
-        after = oracle.objective(X, sizes, labels)
+        after = oracle.objective(X, sizes, labels, typical)
         assert after < before or moves == 0
         before = after
         if moves == 0:
@@ -101,7 +106,17 @@ def test_no_move_is_left_that_lowers_the_objective(seed: int) -> None:
     for point in range(0, len(X), 7):
         if np.count_nonzero(labels[-1] == labels[-1][point]) > 1:
             for group in range(labels[-1].max() + 1):
-                assert oracle.objective(X, sizes, oracle.placed(labels, point, group)) >= after * (1 - 1e-9)
+                moved = oracle.placed(labels, point, group)
+                assert oracle.objective(X, sizes, moved, typical) >= after * (1 - 1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_the_typical_distance(seed: int) -> None:
+    X, sizes = mixture(40, 5, 4, seed)
+    labels = random_levels(len(X), [3, 6], np.random.default_rng(seed))
+    expected = oracle.typical_distance(X, sizes, labels[-1]) * unit(X)
+    assert typical_distance(inner_products(X), sizes, as_levels(labels)) == pytest.approx(expected, rel=1e-3)
 
 
 def test_the_last_point_of_a_group_stays() -> None:
