@@ -7,6 +7,8 @@ utility         entropies and moments of nodes
 insertion       one document at a time, by Cobweb's operators
 removal         the inverse
 agglomeration   all at once, from below, by Ward's rule
+ward            Ward's method where all pairs are compared
+top             the levels that people see: the last clusters moved as well as merged
 rebuild         a new tree over the documents of another
 scoring         log densities, scores of leaves and the documents of the best
 views           nodes and paths, to read

@@ -12,7 +12,7 @@ have these as children. What people see is a view of the tree with fewer levels 
 
 All leaves are compared once, by codes (`neighbours.all_pairs`). From then on a cluster knows a few near ones, a union
 knows those that its parts knew, and only these are compared. When a third of the clusters are left, their nearest
-neighbours are found again; the last 1,500 are compared exactly.
+neighbours are found again; over the last 1,500, all compared, `top` makes the levels that people see.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,9 @@ from gossamer.runtime.threads import in_threads
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.insertion import moments_of_children, split, sum_of_children
 from gossamer.tree.structure import attach, new_inner
+from gossamer.tree.top import top_merges
 from gossamer.tree.utility import log_det, log_scale
+from gossamer.tree.ward import ward
 
 NEIGHBOURS: Final = 8
 """Near clusters that each cluster knows."""
@@ -50,9 +52,6 @@ _EXACT_MOST: Final = 1500
 
 SMALL_CONCEPT: Final = 12
 """Leaves up to which a concept has them all as children, without levels between."""
-
-_EXACT_BITS: Final = 53
-"""Bits of a whole number that is exact in float64."""
 
 
 # -- nearest neighbours of the leaves ------------------------------------------------------------------
@@ -146,7 +145,7 @@ def agglomerate(points: Floats, sizes: Longs, nearest: Nearest | None = None, *,
         made = _merge_nearest(_Clusters(points, weights, names, alive), near, until, merges, made)
         assert not alive.all(), "each cluster knows another, so two were merged"
         points, weights, names, nearest = points[alive], weights[alive], names[alive], None
-    for one, other in ward(weights, points.astype(np.float64)):
+    for one, other in top_merges(weights, points.astype(np.float64)):
         merges[made] = [names[one], names[other]]
         names = np.append(names, np.int32(count + made))
         made += 1
@@ -262,59 +261,6 @@ def _pool_means(clusters: _Clusters, one: int, other: int) -> None:
     a, b = clusters.means[one], clusters.means[other]
     for d in range(a.shape[0]):
         a[d] += (b[d] - a[d]) * share
-
-
-def ward(sizes: Doubles, means: Doubles) -> list[tuple[int, int]]:
-    """Ward's tree over weighted points, all pairs compared: the two merged at each step, named as by `agglomerate`.
-
-    By chains of nearest neighbours (Murtagh 1983): from any point to its nearest, from there to that one's nearest,
-    until two are each other's nearest. Ward's tree merges these two whatever it merges before (its costs are
-    reducible), so merges come in another order but are the same.
-    """
-    points = len(sizes)
-    size, name = sizes.astype(np.float64), np.arange(points)  # of the cluster in each row and column of `costs`
-    costs = merge_costs(size, means)
-    merges: list[tuple[int, int]] = []
-    chain: list[int] = []
-    for union in range(points, 2 * points - 1):
-        if not chain:
-            chain.append(int((name != NONE).argmax()))
-        left, right = _mutual_nearest(costs, chain)
-        merges.append((int(min(name[left], name[right])), int(max(name[left], name[right]))))
-        # The cost of a union and another follows from the costs of its parts and that one (Lance and Williams 1967).
-        n = size[left] + size[right]
-        updated = (size[left] + size) * costs[left] + (size[right] + size) * costs[right] - size * costs[left, right]
-        costs[left] = costs[:, left] = updated / (n + size)
-        costs[right] = costs[:, right] = np.inf
-        size[left], name[left], name[right] = n, union, NONE
-    return merges
-
-
-def merge_costs(size: Doubles, mean: Doubles) -> Doubles:
-    """ΔSSE of merging each pair of clusters, in some unit; infinite for a cluster and itself.
-
-    Coordinates are rounded to whole numbers whose products add up exactly in float64, in any order: the tree does not
-    depend on how many threads multiply.
-    """
-    away = np.nan_to_num(mean - mean.mean(axis=0))  # with NaN no cluster would be the nearest, and no chain would end
-    bits = (_EXACT_BITS - mean.shape[1].bit_length()) // 2
-    whole = np.rint(away * (2.0**bits / max(float(np.abs(away).max()), 1e-300)))
-    products = whole @ whole.T
-    square = products.diagonal()
-    squared = square[:, None] + square - 2.0 * products
-    costs: Doubles = squared * (size[:, None] * size / (size[:, None] + size))
-    np.fill_diagonal(costs, np.inf)
-    return costs
-
-
-def _mutual_nearest(costs: Doubles, chain: list[int]) -> tuple[int, int]:
-    """Follow a chain to two clusters that are each other's nearest, and remove these from it."""
-    while True:
-        nearest = int(costs[chain[-1]].argmin())
-        # Of equals the one before, or a chain of equals would never end.
-        if len(chain) > 1 and costs[chain[-1], chain[-2]] <= costs[chain[-1], nearest]:
-            return chain.pop(), chain.pop()
-        chain.append(nearest)
 
 
 # -- concepts ------------------------------------------------------------------------------------------
