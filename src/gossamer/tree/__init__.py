@@ -11,5 +11,6 @@ rebuild         a new tree over the documents of another
 scoring         log densities, scores of leaves and the documents of the best
 views           nodes, paths and outlines, to read
 cuts            the n concepts that describe all documents best
+identity        concepts of a rebuilt tree keep their ids
 validation      saved arrays → a tree, or an error
 """
