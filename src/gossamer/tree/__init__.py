@@ -12,5 +12,7 @@ scoring         log densities, scores of leaves and the documents of the best
 views           nodes, paths and outlines, to read
 cuts            the n concepts that describe all documents best
 identity        concepts of a rebuilt tree keep their ids
+history         which concepts are new, grown, merged, split or gone since an operation
+anchoring       points for a rebuild that prefers the concepts there are
 validation      saved arrays → a tree, or an error
 """

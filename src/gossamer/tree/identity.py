@@ -77,7 +77,7 @@ def match_concepts(old: TreeArrays, new: TreeArrays) -> Matching:
     Documents must have the same numbers in both. A concept whose slot is a leaf's in the new tree has no match.
     """
     shared = _shared_documents(old, new)
-    before, after = _Members.of(old, shared), _Members.of(new, shared)
+    before, after = Members.of(old, shared), Members.of(new, shared)
     found = _compare(after, before, CANDIDATES)
     back = _compare(before, after, 0)
     old_of = np.full(int(new.meta[Meta.SLOTS]), NONE, np.int32)
@@ -107,13 +107,13 @@ def _is_leaf_slot(t: TreeArrays, slots: int) -> _Flags:
     return flags
 
 
-def _by_slot(t: TreeArrays, members: _Members, found: _Comparison) -> Ints:
+def _by_slot(t: TreeArrays, members: Members, found: _Comparison) -> Ints:
     homes = np.full(int(t.meta[Meta.SLOTS]), NONE, np.int32)
     homes[members.concepts] = found.homes
     return homes
 
 
-class _Members(NamedTuple):
+class Members(NamedTuple):
     """A tree as a list of the documents that are in both trees, depth first: a node is an interval of it."""
 
     size: Longs  # as in TreeArrays
@@ -126,7 +126,8 @@ class _Members(NamedTuple):
     end: Ints  # and end
 
     @classmethod
-    def of(cls, t: TreeArrays, shared: _Flags) -> _Members:
+    def of(cls, t: TreeArrays, shared: _Flags) -> Members:
+        """The documents of `t` that are flagged, which must all be in it."""
         slots, documents = len(t.size), int(np.count_nonzero(shared))
         places, listed = np.full(len(shared), NONE, np.int32), np.empty(documents, np.int32)
         first, end = np.zeros(slots, np.int32), np.zeros(slots, np.int32)
@@ -139,7 +140,7 @@ class _Members(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    """What `_list_members` writes: see `_Members`."""
+    """What `_list_members` writes: see `Members`."""
 
     places: Ints
     listed: Ints
@@ -173,14 +174,14 @@ def _list_members(t: TreeArrays, shared: _Flags, out: _Listing) -> None:
 
 
 class _Comparison(NamedTuple):
-    """For each concept of a tree, in the order of `_Members.concepts`, what is like it in another tree."""
+    """For each concept of a tree, in the order of `Members.concepts`, what is like it in another tree."""
 
     candidates: Ints  # a row each: concepts with a Jaccard index of at least 1/2, the highest first, then NONE
     losses: Doubles  # 1 - their Jaccard index
     homes: Ints  # the smallest concept that holds more than half of its documents, or NONE
 
 
-def _compare(tree: _Members, other: _Members, candidates: int) -> _Comparison:
+def _compare(tree: Members, other: Members, candidates: int) -> _Comparison:
     n = len(tree.concepts)
     out = _Comparison(np.full((n, candidates), NONE, np.int32), np.empty((n, candidates)), np.full(n, NONE, np.int32))
     positions = other.places[tree.listed]
@@ -189,7 +190,7 @@ def _compare(tree: _Members, other: _Members, candidates: int) -> _Comparison:
 
 
 @ordered_kernel  # equal fractions must give equal bits: they are ties
-def _compare_concepts(tree: _Members, other: _Members, positions: Ints, spare: Ints, out: _Comparison) -> None:
+def _compare_concepts(tree: Members, other: Members, positions: Ints, spare: Ints, out: _Comparison) -> None:
     """Find what is like each concept in another tree: see `_Comparison`.
 
     `positions` are the places of the listed documents in the other tree. They and `spare` are overwritten.
@@ -209,7 +210,7 @@ def _compare_concepts(tree: _Members, other: _Members, positions: Ints, spare: I
 
 @ordered_subkernel
 def _walk_up(
-    tree: _Members, other: _Members, positions: Ints, i: int, start: int, without: int, found: int, out: _Comparison
+    tree: Members, other: Members, positions: Ints, i: int, start: int, without: int, found: int, out: _Comparison
 ) -> int:
     """Compare concept i with the ancestors of place `start` in the other tree that do not hold the place `without`.
 
