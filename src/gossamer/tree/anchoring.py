@@ -18,6 +18,17 @@ the older documents of a concept, and q_c of the m that came since,
     trust = max(0, 1 − 8·max(0, ½ Σ_c |q_c − p_c| − 2·½ Σ_c √(p_c (1 − p_c) / m))):
 
 they are divided as the older ones, but for chance. Where documents of a new kind arrive the tree so far is wrong.
+
+Concepts with 50 or more documents that keep their id when the last tenth is added (MiniLM, γ = 0.15, binary trees), and
+dendrogram purity after growing from 600 documents by tenths, divided by that of a tree built at once:
+
+                 ids kept: η = 0   η = 0.07   purity: random order   sorted by class
+    20newsgroups          0.40       0.97             1.04                0.98
+    banking77             0.74       0.98             1.00                1.00
+    bbc_news              0.67       0.97             0.97–1.07           0.97–1.04
+    QQP 76,000            0.36       0.98
+
+Without trust, η = 0.05 keeps 0.90 of 20newsgroups, and sorted by class banking77 falls to 0.94.
 """
 
 from typing import Final, NamedTuple
