@@ -120,6 +120,19 @@ def test_origins_and_destinations_are_followed_over_rebuilds() -> None:
     assert ConceptChange(c, "split", 0, 60, a) in found
 
 
+def test_a_slot_that_a_small_concept_takes_over_is_not_taken_for_shrunk() -> None:
+    """All members of the concept were removed, so no witness is left."""
+    tree = clusters(range(6))
+    history = History().record(1, tree.arrays)
+    id = concept_of(tree.arrays, 60, 120)
+    taken = handmade(gone={}, new={id: NONE})
+    then = history.records[0]
+    removed = type(then)(**{**vars(then), "witnesses": np.full(len(then.ids), 10_000, np.int32)})
+    taken.new_sizes[:] = 3
+    found = History((removed,)).record(2, tree.arrays, taken).since(1, tree.arrays)
+    assert ConceptChange(id, "gone", 60, 0, None) in found
+
+
 def test_a_slot_used_again_between_rebuilds_is_another_concept() -> None:
     tree = clusters(range(6))
     history = History().record(1, tree.arrays)

@@ -69,7 +69,8 @@ class History:
         """
         if self.records and operation < self.records[-1].operation:
             raise ParameterError(f"operation {operation} was before {self.records[-1].operation}, the last recorded")
-        added = _record(operation, tree, succession)
+        listed = np.concatenate([np.empty(0, np.int32), *(record.ids for record in self.records)])
+        added = _record(operation, tree, succession, listed)
         return History((*self.records, added)[-MOST_RECORDS:])
 
     def since(self, operation: int, tree: TreeArrays) -> list[ConceptChange]:
@@ -131,7 +132,8 @@ def _split(bundle: Bundle, name: str, counts: Longs, width: int) -> list[Ints]:
 # -- recording -----------------------------------------------------------------------------------------
 
 
-def _record(operation: int, tree: TreeArrays, succession: Succession | None) -> _Record:
+def _record(operation: int, tree: TreeArrays, succession: Succession | None, listed: Ints) -> _Record:
+    """The state of a tree. Of new and gone concepts the large ones, and those with an id that was `listed` before."""
     least = _reported(tree) // 2
     ids = _concepts(tree, least)
     members = Members.of(tree, _documents(tree))
@@ -139,10 +141,10 @@ def _record(operation: int, tree: TreeArrays, succession: Succession | None) -> 
     none = np.empty(0, np.int32)
     new = origins = gone = destinations = none
     if succession is not None:
-        large = succession.new_sizes >= least
-        new, origins = succession.new[large], succession.origins[large]
-        large = succession.gone_sizes >= least
-        gone, destinations = succession.gone[large], succession.destinations[large]
+        wanted = (succession.new_sizes >= least) | np.isin(succession.new, listed)
+        new, origins = succession.new[wanted], succession.origins[wanted]
+        wanted = (succession.gone_sizes >= least) | np.isin(succession.gone, listed)
+        gone, destinations = succession.gone[wanted], succession.destinations[wanted]
     return _Record(operation, least, ids, tree.size[ids].astype(np.int32), witnesses, new, origins, gone, destinations)
 
 
