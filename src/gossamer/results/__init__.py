@@ -8,13 +8,22 @@ index         `Index`: documents, hits, the state of an index
 Importing this package imports no numpy, so that `gossamer --help` stays fast.
 """
 
-from gossamer.results.concepts import Concept, ConceptMatch, Exemplar, LabelRequest, Novelty, Outline, Topics
+from gossamer.results.concepts import (
+    Concept,
+    ConceptChange,
+    ConceptMatch,
+    Exemplar,
+    LabelRequest,
+    Novelty,
+    Outline,
+    Topics,
+)
 from gossamer.results.explanation import ConceptStep, Explanation, Rival
 from gossamer.results.index import Document, Hit, Hits, IndexInfo, LostDocument, Repair
 from gossamer.results.vectors import Axis, DocId, PathStep, Refinement, SearchResult, TreeStats, VectorExplanation
 
 __all__ = [
-    "Axis", "Concept", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar", "Explanation", "Hit", "Hits",
-    "IndexInfo", "LabelRequest", "LostDocument", "Novelty", "Outline", "PathStep", "Refinement", "Repair", "Rival",
-    "SearchResult", "Topics", "TreeStats", "VectorExplanation",
+    "Axis", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar", "Explanation",
+    "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument", "Novelty", "Outline", "PathStep", "Refinement",
+    "Repair", "Rival", "SearchResult", "Topics", "TreeStats", "VectorExplanation",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Concepts of the tree in words: labels, exemplars, topics, outlines, and how well a query fits them."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,23 @@ class Topics:
     """Document id to the concept id of its group; empty where assignments were not asked for."""
     utility: float
     """H(root) − Σ P(c)·H(c) over the groups: compares cuts of one index."""
+
+
+@dataclass(frozen=True)
+class ConceptChange:
+    """What became of one concept since an earlier state of the index."""
+
+    id: int
+    kind: Literal["new", "grown", "shrunk", "merged", "split", "gone"]
+    """new: it was not there, and is not most of what another was. split: it was part of `other`. grown, shrunk: by more
+    than a tenth. merged: it is gone, and its members make up a good part of `other`. gone: it is not there any more."""
+    size_before: int
+    """Passages below; 0 where it was not there."""
+    size_after: int
+    """Passages below; 0 where it is not there any more."""
+    other: int | None
+    """Of a concept that is new or split: the smallest earlier one that held most of its members. Of one that is merged
+    or gone: the smallest one that holds most of its members now. None if there is none, or it is not known."""
 
 
 @dataclass(frozen=True)

@@ -14,5 +14,8 @@ scoring         log densities, scores of leaves and the documents of the best
 views           nodes and paths, to read
 browsing        the view that people see: shown children, shown paths, outlines
 cuts            the n concepts that describe all documents best
+identity        concepts of a rebuilt tree keep their ids
+history         which concepts are new, grown, merged, split or gone since an operation
+anchoring       points for a rebuild that prefers the concepts there are
 validation      saved arrays → a tree, or an error
 """
