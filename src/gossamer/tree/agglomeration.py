@@ -46,9 +46,9 @@ _PIVOTS: Final = 1024
 _REFRESHED: Final = 3
 """Nearest neighbours are found again whenever the number of clusters has been divided by this."""
 
-_EXACT_SHARE: Final = 0.1
-_EXACT_MOST: Final = 1500
-"""The last clusters are compared each with each: this share of the leaves, and at most this number."""
+_EXACT: Final = 1500
+"""The last clusters, which are compared each with each and make the top of the tree. (With a tenth of the leaves, where
+that is less, bbc_news had 222 clusters and an NMI of 0.93 of k-means'; with all of them 1.02.)"""
 
 SMALL_CONCEPT: Final = 12
 """Leaves up to which a concept has them all as children, without levels between."""
@@ -154,7 +154,7 @@ def agglomerate(points: Floats, sizes: Longs, nearest: Nearest | None = None, *,
 
 def compared_exactly(count: int) -> int:
     """How many of the last clusters over `count` points are compared each with each."""
-    return max(1, min(_EXACT_MOST, int(_EXACT_SHARE * count)))
+    return max(1, min(_EXACT, count))
 
 
 @kernel

@@ -77,6 +77,25 @@ def anchored_points(t: TreeArrays, leaves: Ints, points: Floats, near: Ints, set
     return out
 
 
+def with_means(t: TreeArrays) -> TreeArrays:
+    """`t`, which lacks the moments of its concepts, with their means."""
+    t = t._replace(mean=np.zeros((int(t.meta[Meta.INNER_ROWS]), t.vectors.shape[1])))
+    if t.meta[Meta.ROOT] != NONE:
+        _average(t, parents_first(t, int(t.meta[Meta.ROOT])))
+    return t
+
+
+@kernel
+def _average(t: TreeArrays, nodes: Ints) -> None:
+    """Compute the means of concepts from those of their children; nodes are listed parents first."""
+    for i in range(nodes.shape[0] - 1, 0, -1):
+        node = nodes[i]
+        row, above = t.row[node], t.row[t.parent[node]]
+        share = t.size[node] / t.size[t.parent[node]]
+        for d in range(t.mean.shape[1]):
+            t.mean[above, d] += share * (t.vectors[row, d] if t.n_children[node] == 0 else t.mean[row, d])
+
+
 def _hosts(t: TreeArrays, leaves: Ints, near: Ints) -> Ints:
     """For each leaf itself, if it is in `t`, or the first of its neighbours that is; NONE if there is none."""
     inside = leaves < t.meta[Meta.SLOTS]

@@ -62,6 +62,10 @@ KnownNeighbours: TypeAlias = Callable[[Ints], Nearest]
 """The nearest neighbours of leaves, where they are known without comparing all: places among the leaves given."""
 
 
+Anchor: TypeAlias = Callable[[Ints, Floats, Ints], Floats]
+"""Leaves, their vectors and the places of their neighbours → points to agglomerate instead: see `anchoring`."""
+
+
 def rebuild_arrays(
     t: TreeArrays, X: Floats, options: BuildOptions, progress: Callable[[float], None]
 ) -> tuple[TreeArrays, Neighbours]:
@@ -77,11 +81,12 @@ def rebuild_arrays(
 
 def agglomerate_leaves(
     t: TreeArrays, options: BuildOptions, progress: Callable[[float], None],
-    *, order: Longs | None = None, known: KnownNeighbours | None = None,
+    *, order: Longs | None = None, known: KnownNeighbours | None = None, anchor: Anchor | None = None,
 ) -> tuple[TreeArrays, Neighbours]:  # fmt: skip
     """`t`, whose leaves have no parents, with concepts over them; and the nearest neighbours of its leaves.
 
-    `order` has a number for each leaf row, by which leaves too many to compare all are grouped.
+    `order` has a number for each leaf row, by which leaves too many to compare all are grouped. `anchor` moves points
+    so that concepts of an earlier tree are preferred.
     """
     leaves = _sorted_by_content(t, _leaves_by_row(t))
     points = t.vectors[t.row[leaves]]
@@ -101,6 +106,8 @@ def agglomerate_leaves(
             largest_group=options.largest_group,
         )
     if len(leaves):
+        if anchor is not None:
+            points = anchor(leaves, t.vectors[t.row[leaves]], nearest.places)
         t = _with_concepts(t, leaves, points, nearest)
     factor = max(np.float32(step * step), np.finfo(np.float32).tiny)  # infinity times 0 would be NaN
     return t, Neighbours(leaves, nearest.places, nearest.distances * factor, int(t.meta[Meta.CHANGES]))

@@ -20,6 +20,7 @@ from gossamer.graph.growth import CONSIDERED, grow
 from gossamer.graph.search_graph import SearchGraph
 from gossamer.rank.path_sum import PathSum
 from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.identity import Succession
 from gossamer.tree.structure import sibling_leaves
 from gossamer.whitening.spectrum import mean_variance, winsorised
 from gossamer.whitening.whitening import Whitening
@@ -38,6 +39,8 @@ class Core:
     tree: CobwebTree
     graph: SearchGraph | None = None
     path_sum: PathSum = field(default_factory=PathSum)
+    succession: Succession | None = None
+    """What became of the concepts of the core it was made from."""
 
     def project(self, E: Floats) -> Floats:
         """Checked vectors in the tree's space."""

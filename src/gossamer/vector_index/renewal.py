@@ -33,6 +33,7 @@ from gossamer.results import DocId
 from gossamer.runtime import deadline
 from gossamer.runtime.threads import in_this_thread
 from gossamer.tree.agglomeration import NEIGHBOURS
+from gossamer.tree.anchoring import anchored_points, with_means
 from gossamer.tree.arrays import (
     DOCUMENT_FIELDS,
     LEAF_FIELDS,
@@ -44,7 +45,9 @@ from gossamer.tree.arrays import (
     rows_in_use,
 )
 from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.identity import keep_ids
 from gossamer.tree.rebuild import (
+    Anchor,
     BuildOptions,
     add_leaves,
     agglomerate_leaves,
@@ -111,22 +114,23 @@ class Start(NamedTuple):
     whitener: Whitening | None
     graph: SearchGraph | None
     ids: dict[DocId, int]  # with the numbers of the documents
+    settled: int  # number of the first document that came since the tree was last agglomerated
     raw: RawVectors | None  # None where the whitener is not to be fitted
 
 
-def start_of(core: Core, ids: dict[DocId, int], raw: RawVectors | None) -> Start:
+def start_of(core: Core, ids: dict[DocId, int], settled: int, raw: RawVectors | None) -> Start:
     """Copy what a renewal needs and what further changes would change; some ten milliseconds for 150,000 documents."""
     t = core.tree.arrays
     used = rows_in_use(t.meta)
     names = (*NODE_FIELDS, *LEAF_FIELDS[1:], *DOCUMENT_FIELDS)
     arrays: dict[str, Any] = {name: getattr(t, name)[: used[name]].copy() for name in names}
     copied = t._replace(
-        **arrays, mean=t.mean[:0], m2=t.m2[:0], changed=t.changed[:0],
+        **arrays, mean=t.mean[:0], m2=t.m2[:0], changed=t.changed[: used["changed"]].copy(),
         bucket=t.bucket.copy(), meta=t.meta.copy(), limits=t.limits.copy(),
     )  # fmt: skip
     usable = core.graph is not None and core.graph.complete
     graph = search_graph.frozen(core.graph) if core.graph is not None and usable else None
-    return Start(copied, core.whitener, graph, ids, raw)
+    return Start(copied, core.whitener, graph, ids, settled, raw)
 
 
 # -- making --------------------------------------------------------------------------------------------
@@ -155,7 +159,9 @@ def renewed(
     known = None if graph is None else _known_by(graph, t)
     leaves = int(t.meta[Meta.LEAVES])
     keep = search_graph.neighbours_wanted(leaves, linked=policy.links) if graph is None else 0
-    t, neighbours = agglomerate_leaves(t, BuildOptions(keep), progress, known=known)
+    old = start.arrays._replace(vectors=t.vectors)  # leaves have the same rows in both
+    t, neighbours = agglomerate_leaves(t, BuildOptions(keep), progress, known=known, anchor=_anchor(old, start.settled))
+    t, core.succession = keep_ids(old, t)
     if graph is not None:
         graph = search_graph.over(graph, t, int(start.arrays.meta[Meta.LEAF_ROWS]))
     elif len(_leaf_rows(t)) == t.meta[Meta.LEAF_ROWS]:
@@ -163,6 +169,11 @@ def renewed(
     core.tree.replace_arrays(t)
     core.graph = prepare(t, graph, linked=policy.links, neighbours=neighbours if keep else None)
     return core
+
+
+def _anchor(old: TreeArrays, settled: int) -> Anchor:
+    """Points that prefer the concepts of the old tree, so that those that are about as good stay."""
+    return lambda leaves, points, near: anchored_points(with_means(old), leaves, points, near, settled)
 
 
 def _leaf_rows(t: TreeArrays) -> Ints:

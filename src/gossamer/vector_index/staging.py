@@ -95,7 +95,7 @@ def _stage_living(
 
     def apply() -> None:
         if swapped is not None:
-            state.become(swapped)
+            _adopt(state, swapped)
         if due:
             state.renewal = None
         if len(X):
@@ -107,6 +107,13 @@ def _stage_living(
             _start_renewal(state)
 
     return Staged(state, _reported(apply, progress, len(E)))
+
+
+def _adopt(state: VectorState, core: Core) -> None:
+    """Put a new core in the place of the one in use, and note what became of concepts."""
+    state.become(core)
+    state.settled = state.settled_next
+    state.history = state.history.record(state.operation, core.tree.arrays, core.succession)
 
 
 def _replace_ids(state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], gone: Longs) -> None:
@@ -121,6 +128,7 @@ def _replace_ids(state: VectorState, E: Floats, ids: list[DocId], removed: list[
     if state.raw is not None:
         state.raw.add(ids, E)
     state.clock += len(ids) + len(removed)
+    state.operation += 1
 
 
 def _start_renewal(state: VectorState) -> None:
@@ -128,7 +136,8 @@ def _start_renewal(state: VectorState) -> None:
     state.started, state.started_size = state.clock, len(state.ids)
     try:
         raw = None if state.raw is None else state.raw.frozen()
-        start = start_of(state, state.ids.numbers(), raw)
+        start = start_of(state, state.ids.numbers(), state.settled, raw)
+        state.settled_next = state.tree.next_document
         state.renewal = Renewal(start, state.policy, state.clock + window(state.started_size))
         weakref.finalize(state, state.renewal.cancel)  # the thread of an index that nobody uses any more ends
     except (MemoryError, RuntimeError) as error:  # RuntimeError: no more threads
@@ -148,12 +157,13 @@ def _stage_bulk(
         if progress is not None:
             progress(int(share * size), size)
 
-    core = renewed(start_of(state, state.ids.numbers(), raw), state.policy, E, report)
+    core = renewed(start_of(state, state.ids.numbers(), state.settled, raw), state.policy, E, report)
     _warn_if_far_out(core.whitener, E, ids)
     report(1.0)
 
     def apply() -> None:
-        state.become(core)
+        state.settled_next = core.tree.next_document
+        _adopt(state, core)
         state.renewal = None
         _replace_ids(state, E, ids, removed, gone)
         state.started, state.started_size = state.clock, len(state.ids)
@@ -168,8 +178,9 @@ def stage_settling(state: VectorState) -> Staged:
 
     def apply() -> None:
         if core is not None:
-            state.become(core)
+            _adopt(state, core)
         state.renewal = None
+        state.operation += 1
 
     return Staged(state, apply)
 

@@ -20,6 +20,7 @@ from gossamer.rank.request import as_context
 from gossamer.results import DocId
 from gossamer.runtime.locks import ReadWriteLock
 from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.history import History
 from gossamer.vector_index.core import Core, Structure, auto_acuity
 from gossamer.vector_index.ids import IdMap
 from gossamer.vector_index.presets import PRESETS
@@ -74,6 +75,9 @@ class VectorState(Core):
     clock           documents that came or went so far
     started         the clock when the documents were copied of which the tree was last agglomerated, or will be
     started_size    and how many there were
+    settled         number of the first document that came since then; `settled_next`, of a renewal under way
+    operation       changes so far, or the number that the owner of a log gives the last one
+    history         what became of concepts
     sized_for       documents when the acuity of a tree of structure "cobweb" was last chosen
     renewal         the core that is being made, if one is
     """
@@ -86,6 +90,8 @@ class VectorState(Core):
         self.raw: RawVectors | None = None if template is None else RawVectors()
         self.ids = IdMap()
         self.clock = self.started = self.started_size = self.sized_for = 0
+        self.settled = self.settled_next = self.operation = 0
+        self.history = History()
         self.renewal: Renewal | None = None
         self.status: Literal["open", "closed", "broken"] = "open"
         self.lock = ReadWriteLock()
@@ -137,7 +143,7 @@ class VectorState(Core):
         parts = {"tree": self.tree.to_bundle(), "guide": graph}
         if self.whitener is not None:
             parts["whitener"] = self.whitener.to_bundle()
-        arrays = self.ids.to_arrays()
+        arrays = self.ids.to_arrays() | self.history.to_arrays()
         if self.raw is not None and self.raw.is_kept:
             arrays["raw_numbers"] = arrays["id_numbers"]
             arrays["raw"] = self.raw.of(list(self.ids)).reshape(-1, settings.dim)
@@ -151,6 +157,8 @@ class VectorState(Core):
             "clock": self.clock,
             "started": self.started,
             "started_size": self.started_size,
+            "settled": self.settled,
+            "operation": self.operation,
             "to_be_fitted": None if self.template is None else _plain(self.template.get_params()),
         }
         return fold(parts, params, arrays)
@@ -190,7 +198,9 @@ class VectorState(Core):
         state.sized_for = bundle.whole("sized_for")
         if "clock" in params:
             state.clock, state.started = bundle.whole("clock"), bundle.whole("started")
-            state.started_size = bundle.whole("started_size")
+            state.started_size, state.settled = bundle.whole("started_size"), bundle.whole("settled")
+            state.operation = bundle.whole("operation")
+            state.history = History.from_bundle(bundle)
         else:  # saved before trees were renewed as they grow
             state.clock = state.started = state.started_size = tree.n_documents
         state._restore_raw(bundle, documents, source)

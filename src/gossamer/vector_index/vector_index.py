@@ -21,7 +21,7 @@ from gossamer.graph.search_graph import SearchGraph
 from gossamer.rank.gains import evidence, gains, gains_by_axis
 from gossamer.rank.ranking import Restriction, rank
 from gossamer.rank.request import Aggregate, Method, SearchRequest
-from gossamer.results import Axis, DocId, PathStep, Refinement, SearchResult, VectorExplanation
+from gossamer.results import Axis, ConceptChange, DocId, PathStep, Refinement, SearchResult, VectorExplanation
 from gossamer.runtime.locks import Turn
 from gossamer.tree.arrays import Meta
 from gossamer.tree.cobweb import CobwebTree, Progress
@@ -462,6 +462,19 @@ class VectorIndex:
             state.tree.check()
             if state.tree.n_documents != len(state.ids):
                 raise StateError(f"{state.tree.n_documents} documents in the tree but {len(state.ids)} ids")
+
+    def changes(self, since: int) -> list[ConceptChange]:
+        """Which concepts are new, grown, shrunk, merged, split or gone since an operation, large ones first.
+
+        Operations are counted by `operation`: each call that changed the index is one.
+        """
+        with self._reading() as state:
+            return state.history.since(since, state.tree.arrays)
+
+    @property
+    def operation(self) -> int:
+        """The number of the last operation."""
+        return self.state.operation
 
     # -- disk --------------------------------------------------------------------------------------
 
