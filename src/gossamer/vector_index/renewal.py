@@ -7,8 +7,8 @@ one. So what comes of a sequence of operations depends on the sequence alone. Ne
 links, so nothing is compared with everything, unless the whitener is fitted again: when the corpus has moved away from
 what it was fitted on (`Whitening.drift`).
 
-Of n documents, the next renewal starts n/16 changes after the last one did and takes effect n/64 changes later; from
-32,768 documents on, n/8 and 3n/32, since a renewal takes longer than its window otherwise.
+Of n documents, the next renewal starts n/12 changes after the last one did, and takes effect n/18 changes later. So
+between 0.055 and 0.14 of the documents were inserted one by one, and the others agglomerated.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ from gossamer.whitening.whitening import Whitening
 
 _log = logging.getLogger("gossamer.vectors")
 
-_LARGE: Final = 32_768
-_LEAST_PERIOD: Final = 32
+_SHARE: Final = 12
+_LEAST_PERIOD: Final = 64
+"""A renewal starts when one in so many documents came or went since the last one did, and so many at the least."""
 
 _DRIFT_SAMPLE: Final = 2048
 """Documents by which the drift of a corpus is measured, spread evenly over all."""
@@ -80,12 +81,12 @@ _PACE: Final = 0.02
 
 def period(documents: int) -> int:
     """Changes between the starts of two renewals of an index that had so many documents at the first."""
-    return max(_LEAST_PERIOD, documents // (16 if documents < _LARGE else 8))
+    return max(_LEAST_PERIOD, documents // _SHARE)
 
 
 def window(documents: int) -> int:
     """Changes between the start of a renewal and the operation at which it takes effect."""
-    return max(_LEAST_PERIOD // 4, documents // 64 if documents < _LARGE else 3 * documents // 32)
+    return period(documents) * 2 // 3
 
 
 @dataclass(frozen=True)
