@@ -37,6 +37,7 @@ from gossamer.index.state import IndexState
 from gossamer.index.upsert import Plan, encoded_change, learned_change, must_learn, prepared_change, spans_of
 from gossamer.results import (
     Concept,
+    ConceptChange,
     ConceptMatch,
     Document,
     Explanation,
@@ -393,6 +394,28 @@ class Index:
         with self.state.view(id) as view:
             assert view is not None
             return view.last_of([view.path_to(id)])[0]
+
+    def changes(self, since: int) -> list[ConceptChange]:
+        """Which concepts are new, grown, shrunk, merged, split or gone since an operation, large ones first.
+
+        `info().operation` is the number of the newest one. Of concepts that are there now, those that are shown are
+        listed.
+        """
+        with self.state.view() as view:
+            return [] if view is None else overview.changes(view, since)
+
+    @overload
+    def assign(self, text: str) -> tuple[Concept, ...]: ...
+    @overload
+    def assign(self, text: list[str]) -> list[tuple[Concept, ...]]: ...
+    def assign(self, text: str | list[str]) -> tuple[Concept, ...] | list[tuple[Concept, ...]]:
+        """The concepts that a text, or each of several, would lie in if it were added, from the root down.
+
+        Nothing is added. A text is taken as one passage. In an empty index there are no concepts.
+        """
+        with self.state.view_for_vectors([text] if isinstance(text, str) else text) as (view, E):
+            found = overview.assigned(view, E)
+        return found[0] if isinstance(text, str) else found
 
     def labels(self, ids: Iterable[int] | None = None) -> dict[int, str]:
         """The label of every shown concept that is no single document, by its id: all at once, or what changed since.

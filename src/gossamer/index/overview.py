@@ -21,11 +21,11 @@ from gossamer.explain.novelty import SAMPLE, Baseline, verdict
 from gossamer.explain.sampling import sample
 from gossamer.index.query import Query, View
 from gossamer.index.state import IndexState
-from gossamer.results import Concept, ConceptMatch, IndexInfo, Novelty, Topics
+from gossamer.results import Concept, ConceptChange, ConceptMatch, IndexInfo, Novelty, Topics
 from gossamer.runtime import deadline
 from gossamer.store import rows
 from gossamer.tree.arrays import TreeArrays
-from gossamer.tree.browsing import shown_paths
+from gossamer.tree.browsing import shown_concepts, shown_paths
 from gossamer.tree.cuts import Group
 from gossamer.tree.views import paths_to
 from gossamer.vector_index.vector_index import VectorIndex
@@ -63,6 +63,20 @@ def _assignments(view: View, cut: Sequence[Group]) -> dict[str, int]:
         votes.setdefault(id, Counter())[group_of[passage]] += 1
     # Of groups with equally many passages the larger one, so that the order of passages does not matter.
     return {id: min(found, key=lambda group: (-found[group], position[group])) for id, found in votes.items()}
+
+
+def changes(view: View, since: int) -> list[ConceptChange]:
+    """What became of concepts since an operation: of those that are gone, and of those that are shown now."""
+    shown = shown_concepts(view.vectors.tree.arrays)
+    return [change for change in view.vectors.changes(since) if change.id in shown or not change.size_after]
+
+
+def assigned(view: View | None, E: Floats) -> list[tuple[Concept, ...]]:
+    """The concepts that documents with these vectors would lie in, as paths that are shown; none in an empty index."""
+    if view is None:
+        return [() for _ in E]
+    ends = [path[-1] for path in view.vectors.assign(E)] if len(E) else []
+    return view.describe(shown_paths(view.vectors.tree.arrays, ends))
 
 
 def matches(view: View, query: Query, k: int) -> list[ConceptMatch]:

@@ -33,10 +33,12 @@ class StagedStep:
 
     vectors: VectorIndex | None
     change: Staged | None
+    seq: int
 
     def apply(self) -> VectorIndex | None:
         """Apply the step. Returns the tree after it: the same one, changed, or a new one."""
         if self.change is not None:
+            self.change.operation = self.seq
             self.change.apply()
         return self.vectors
 
@@ -44,23 +46,25 @@ class StagedStep:
 def stage(step: Step, vectors: VectorIndex | None, store: Store) -> StagedStep:
     """Do everything of `step` that can fail. `vectors` must not be changed until the step is applied."""
     if step.kind == "settle":
-        return StagedStep(vectors, None if vectors is None or not vectors.renewing else vectors.stage_settling())
+        settling = None if vectors is None or not vectors.renewing else vectors.stage_settling()
+        return StagedStep(vectors, settling, step.seq)
     if step.kind == "refit":
         vectors = None
     if vectors is None:
         if len(step.removed):
             raise CorruptError(f"operation {step.seq} removes passages where there are none")
         if not len(step.added):
-            return StagedStep(None, None)
+            return StagedStep(None, None, step.seq)
         vectors = VectorIndex(step.vectors.shape[1])
         vectors.read_raw_from(raw_source(store))
     elif not len(step.added) and not len(step.removed):
-        return StagedStep(vectors, None)
+        return StagedStep(vectors, None, step.seq)
     elif len(step.added) and step.vectors.shape[1] != vectors.dim:
         raise CorruptError(
             f"operation {step.seq} adds vectors of {step.vectors.shape[1]} dimensions to an index of {vectors.dim}"
         )
-    return StagedStep(vectors, vectors.stage(step.vectors, step.added.tolist(), step.removed.tolist()))
+    change = vectors.stage(step.vectors, step.added.tolist(), step.removed.tolist())
+    return StagedStep(vectors, change, step.seq)
 
 
 def apply(step: Step, vectors: VectorIndex | None, store: Store) -> VectorIndex | None:

@@ -7,18 +7,19 @@ nothing can fail; commit; apply it to the tree. So a change that returned is dur
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
+import numpy as np
 import numpy.typing as npt
 
 from gossamer.array_types import Floats
-from gossamer.encoders import Encoder
+from gossamer.encoders import Encoder, check_texts
 from gossamer.errors import ClosedError, DegradedError, ReadOnlyError, StateError, UnknownIdError, enough_memory
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.label_cache import Labeller, is_labelling
 from gossamer.explain.novelty import Baseline
-from gossamer.index.encoding import reload_encoder
+from gossamer.index.encoding import encode, reload_encoder
 from gossamer.index.query import Query, View, check_query, query_vector
 from gossamer.index.replay import LoggedTree, StagedStep, stage
 from gossamer.runtime import deadline
@@ -107,6 +108,20 @@ class IndexState:
                 if encoder is self.encoder and (q is not None or self.vectors is None):
                     view = self.view_of(db, within)
                     yield None if view is None or q is None else (view, Query.of(view, text, q))
+                    return
+
+    @contextmanager
+    def view_for_vectors(self, texts: Sequence[str]) -> Iterator[tuple[View | None, Floats]]:
+        """One state of the index, None while it is empty, and the vectors of texts as its documents have them."""
+        self.check_process()
+        while True:
+            encoder, E = self.encoder, np.empty((len(texts), 0), np.float32)
+            if self.vectors is not None and texts:
+                E = encode(encoder, check_texts(texts), self.settings, "document")
+            with self.reading() as db:
+                view = self.view_of(db)
+                if encoder is self.encoder and (view is None or E.shape[1] or not texts):
+                    yield view, E
                     return
 
     def refresh(self) -> int:

@@ -113,8 +113,9 @@ class Core:
             self.remove(removed, "living")
 
     def become(self, other: Core) -> None:
-        """Take the place of another core."""
-        self.whitener, self.tree, self.graph, self.path_sum = other.whitener, other.tree, other.graph, other.path_sum
+        """Take over the parts of another core. The tree stays the same object, so that caches by node can be kept."""
+        self.tree.replace_arrays(other.tree.arrays)
+        self.whitener, self.graph, self.path_sum = other.whitener, other.graph, other.path_sum
 
 
 def auto_acuity(X: Floats) -> float:

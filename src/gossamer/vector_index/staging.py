@@ -39,11 +39,15 @@ class Staged:
     def __init__(self, state: VectorState, change: Callable[[], None]) -> None:
         self._state = state
         self._change = change
+        self.operation: int | None = None
+        """The number that the owner of a log gives this change; None for the next one."""
 
     def apply(self) -> None:
         """Make the change. Ctrl-C waits until it is complete."""
         with self._state.lock.writing():
             try:
+                if self.operation is not None:
+                    self._state.operation = self.operation - 1
                 self._change()
             except BaseException:
                 self._state.status = "broken"
@@ -250,6 +254,7 @@ def _stage_fit(
         state.become(Core(whitener, tree, None, PathSum()))
         state.ids, state.sized_for = renumbered, size
         state.clock += len(E) + len(removed)
+        state.operation += 1
         if final:
             state.template = state.raw = None
         elif state.raw is not None:
