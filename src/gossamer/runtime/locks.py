@@ -47,14 +47,17 @@ class Turn:
 
 
 class ReadWriteLock:
-    """Many readers or one writer; a waiting writer goes before new readers.
+    """Many readers or one writer. A waiting writer goes before new readers, and readers that waited for a writer go
+    before the next one: neither waits for more than one turn of the others.
 
     Not reentrant: a thread that reads must not write before it has finished reading.
     """
 
     def __init__(self) -> None:
         self._changed = Condition(Lock())
-        self._readers: set[int] = set()  # the threads that read
+        self._readers: set[int] = set()  # the threads that read,
+        self._waiting: set[int] = set()  # that wait to read,
+        self._admitted: set[int] = set()  # and those of them that go before the next writer
         self._writer = 0  # the thread that writes
         self._waiting_writers = 0
         self._reading = _Reading(self)
@@ -77,13 +80,15 @@ class ReadWriteLock:
                 with self._changed:
                     if self._writer == get_ident():
                         self._writer = 0
+                        self._admitted = self._waiting.copy()
                         self._changed.notify_all()
 
     def _wait_to_write(self) -> None:
         waiting = False
         try:
-            self._readers.discard(get_ident())  # left behind by Ctrl-C: a thread that reads does not write
-            while self._writer or self._readers:
+            for left_behind in (self._readers, self._waiting, self._admitted):  # by Ctrl-C: this thread does not read
+                left_behind.discard(get_ident())
+            while self._writer or self._readers or self._admitted:
                 if not waiting:
                     self._waiting_writers, waiting = self._waiting_writers + 1, True
                 self._changed.wait(deadline.left())
@@ -107,14 +112,18 @@ class _Reading:
     def __enter__(self) -> None:
         lock = self._lock
         lock._check_outside()
+        thread = get_ident()
         try:
             with lock._changed:
-                while lock._writer or lock._waiting_writers:
-                    lock._readers.discard(get_ident())  # else it and the writer would wait for each other
+                while lock._writer or (lock._waiting_writers and thread not in lock._admitted):
+                    lock._readers.discard(thread)  # else it and the writer would wait for each other
+                    lock._waiting.add(thread)
                     lock._changed.notify_all()
                     lock._changed.wait(deadline.left())
                     deadline.check()
-                lock._readers.add(get_ident())
+                lock._waiting.discard(thread)
+                lock._admitted.discard(thread)
+                lock._readers.add(thread)
         except BaseException:  # Ctrl-C or a deadline: __exit__ will not be called
             self._leave()
             raise
@@ -127,10 +136,12 @@ class _Reading:
             raise
 
     def _leave(self) -> None:
-        with self._lock._changed:
-            self._lock._readers.discard(get_ident())
-            if self._lock._waiting_writers and not self._lock._readers:
-                self._lock._changed.notify_all()
+        lock = self._lock
+        with lock._changed:
+            for threads in (lock._readers, lock._waiting, lock._admitted):
+                threads.discard(get_ident())
+            if lock._waiting_writers and not lock._readers:
+                lock._changed.notify_all()
 
 
 def _inside() -> StateError:

@@ -87,7 +87,7 @@ def _stage_living(
         if due:
             swapped = renewal.finish()
         else:
-            renewal.pace(1.0 - (renewal.due - state.clock) / window(state.started_size))
+            renewal.pace(renewal.due - state.clock)
             if removed:
                 renewal.wait_until_copied()
     core = swapped or state
