@@ -44,15 +44,19 @@ from gossamer.rank.gains import evidence
 from gossamer.rank.path_sum import PathSum
 from gossamer.tree import validation
 from gossamer.tree.agglomeration import NEIGHBOURS, agglomerate
+from gossamer.tree.anchoring import anchored_points
 from gossamer.tree.arrays import Meta, TreeArrays, used, with_room
 from gossamer.tree.browsing import shown_below, shown_children, shown_children_of, shown_paths
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.cuts import best_cut
+from gossamer.tree.identity import keep_ids
 from gossamer.tree.placement import insert_by_scan, landings
 from gossamer.tree.rebuild import BuildOptions, add_leaves, rebuild_arrays, total_utility, without_concepts
 from gossamer.tree.removal import remove_documents
 from gossamer.tree.scoring import EVERYTHING, empty_ranking
 from gossamer.tree.structure import hash_rows, leaf_rows, parents_first, rehash
+from gossamer.tree.top import top_merges
+from gossamer.tree.ward import ward
 from gossamer.whitening.projection import project
 
 DIM, ROWS = 8, 120
@@ -187,6 +191,27 @@ def _agglomerate(w: World) -> None:
 
 def _add_to_leaves(w: World) -> None:
     add_leaves(without_concepts(with_room(w.t, len(w.X) + 64), len(w.X)), w.X)
+
+
+def _top(w: World) -> None:
+    sizes, means = np.arange(1.0, 1.0 + len(w.X)), w.X.astype(np.float64)
+    for merges in (ward(sizes, means), top_merges(sizes, means)):
+        assert sorted(np.ravel(merges).tolist()) == list(range(2 * len(w.X) - 2)), "each is merged once"
+
+
+def _keep_ids(w: World) -> None:
+    t = with_room(_copied(w.t), len(w.X) + 64, 0)
+    remove_documents(t, w.documents[::5])
+    new, _ = rebuild_arrays(t, w.X, BuildOptions(), lambda share: None)
+    new, _ = keep_ids(w.t, new)
+    _check_shape(new)
+
+
+def _anchor(w: World) -> None:
+    rows = leaf_rows(w.t)
+    near = np.random.default_rng(6).integers(0, len(rows), (len(rows), NEIGHBOURS)).astype(np.int32)
+    for settled in (0, len(rows) // 2, len(rows)):
+        anchored_points(w.t, w.t.owner[rows], w.t.vectors[rows], near, settled)
 
 
 def _place(w: World) -> None:
@@ -383,6 +408,17 @@ CASES: dict[str, Callable[[World], object]] = {
     "graph/links.drop_leaves": _drop,
     "neighbours/all_pairs._choose_nearest": _pair,
     "neighbours/all_pairs._compare_blocks": _pair,
+    "tree/anchoring._sum_up": _anchor,
+    "tree/anchoring._move_concepts": _anchor,
+    "tree/anchoring._move_points": _anchor,
+    "tree/identity._list_members": _keep_ids,
+    "tree/identity._compare_concepts": _keep_ids,
+    "tree/identity._take_best": _keep_ids,
+    "tree/top._move_points": _top,
+    "tree/top._add_up": _top,
+    "tree/top._find_clusters": _top,
+    "tree/ward._pool": _top,
+    "tree/ward._merge_within": _top,
     "tree/rebuild.add_leaves": _add_to_leaves,
     "tree/placement.new_place_workspace": _place,
     "tree/placement.insert_by_scan": _place,
