@@ -413,16 +413,15 @@ def test_a_default_index_loaded_at_once_does_not_depend_on_the_order() -> None:
 
 
 def test_an_index_loaded_at_once_does_not_depend_on_the_order() -> None:
-    """Nor does one that was refined; documents keep their ids."""
+    """Nor does one of structure "cobweb" that was rebuilt; documents keep their ids."""
     X, order = topics(4000), np.random.default_rng(1).permutation(4000)
-    loaded, shuffled, piecewise = (VectorIndex(24, whitener=None, acuity=5.0) for _ in range(3))
+    loaded, shuffled = (VectorIndex(24, whitener=None, acuity=5.0) for _ in range(2))
+    piecewise = VectorIndex(24, whitener=None, acuity=5.0, structure="cobweb")
     loaded.add(X)
     shuffled.add(X[order], ids=order.tolist())
     for part in np.array_split(order, 7):
         piecewise.add(X[part], ids=part.tolist())
-    loaded.refine()
-    shuffled.refine()
-    piecewise.refine()
+    piecewise.rebuild()
     for other in (shuffled, piecewise):
         assert other.tree.n_nodes == loaded.tree.n_nodes
         ours, theirs = (index.search(QUERIES, method="best-first", budget=200) for index in (loaded, other))
@@ -466,7 +465,7 @@ def test_a_rebuild_of_a_living_tree_that_was_stopped_changes_nothing(
     index.add(topics(2000))
     before = state(index)
     with monkeypatch.context() as patch:
-        patch.setattr(search_graph, "encode_tree", interrupted)
+        patch.setattr(search_graph, "choose_entry_points", interrupted)
         with pytest.raises(KeyboardInterrupt):
             index.rebuild()
     assert state(index) == before

@@ -44,7 +44,7 @@ from gossamer.rank.gains import evidence
 from gossamer.rank.path_sum import PathSum
 from gossamer.tree import validation
 from gossamer.tree.agglomeration import NEIGHBOURS, agglomerate
-from gossamer.tree.anchoring import anchored_points
+from gossamer.tree.anchoring import anchored_points, with_means
 from gossamer.tree.arrays import Meta, TreeArrays, used, with_room
 from gossamer.tree.browsing import shown_below, shown_children, shown_children_of, shown_paths
 from gossamer.tree.cobweb import CobwebTree
@@ -211,7 +211,7 @@ def _anchor(w: World) -> None:
     rows = leaf_rows(w.t)
     near = np.random.default_rng(6).integers(0, len(rows), (len(rows), NEIGHBOURS)).astype(np.int32)
     for settled in (0, len(rows) // 2, len(rows)):
-        anchored_points(w.t, w.t.owner[rows], w.t.vectors[rows], near, settled)
+        anchored_points(with_means(w.t), w.t.owner[rows], w.t.vectors[rows], near, settled)
 
 
 def _place(w: World) -> None:
@@ -408,6 +408,7 @@ CASES: dict[str, Callable[[World], object]] = {
     "graph/links.drop_leaves": _drop,
     "neighbours/all_pairs._choose_nearest": _pair,
     "neighbours/all_pairs._compare_blocks": _pair,
+    "tree/anchoring._average": _anchor,
     "tree/anchoring._sum_up": _anchor,
     "tree/anchoring._move_concepts": _anchor,
     "tree/anchoring._move_points": _anchor,
