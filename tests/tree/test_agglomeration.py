@@ -168,10 +168,9 @@ def test_every_merge_is_a_level_but_for_those_within_small_concepts() -> None:
     X = rng.normal(size=(30, 5))[rng.integers(0, 30, 1500)] * 2.0 + rng.normal(size=(1500, 5))
     tree = CobwebTree(5, acuity=5.0)
     tree.agglomerate(X)
-    small, binary = [], []
-    for node in {node for document in range(1500) for node in tree.path(document)[:-1]}:
-        view = tree.node(node)
-        (small if all(child.is_leaf for child in view.child_nodes) else binary).append(view)
+    concepts = [tree.node(node) for node in {node for document in range(1500) for node in tree.path(document)[:-1]}]
+    small = [view for view in concepts if all(child.is_leaf for child in view.child_nodes)]
+    binary = [view for view in concepts if view not in small]
     assert all(2 <= view.count == len(view.children) <= SMALL_CONCEPT for view in small)
     assert all(len(view.children) == 2 and view.count > SMALL_CONCEPT for view in binary)
     assert max(view.count for view in small) == SMALL_CONCEPT
