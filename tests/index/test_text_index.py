@@ -1055,7 +1055,7 @@ def test_a_close_that_was_stopped_lets_go_of_the_folder(tmp_path: Path, monkeypa
     index = Index.create(tmp_path / "a.gsm", lambda texts: np.array([[len(text), 1.0] for text in texts]))
     index.add(["one", "three"], ids=["a", "b"])
     with monkeypatch.context() as patch:
-        patch.setattr(VectorIndex, "settle", stop)
+        patch.setattr(VectorIndex, "build_links", stop)
         with pytest.raises(KeyboardInterrupt):
             index.close()
     with Index.open(tmp_path / "a.gsm", lambda texts: np.array([[len(text), 1.0] for text in texts])) as again:
