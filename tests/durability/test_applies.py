@@ -14,7 +14,6 @@ from bag import encode
 from gossamer import Index, VectorIndex
 from gossamer.array_types import Floats
 from gossamer.errors import DimensionError, InputError, OutOfMemoryError
-from gossamer.tree.cobweb import CobwebTree
 from gossamer.whitening.whitening import Whitening
 
 DIM = 16
@@ -138,34 +137,32 @@ def out_of_memory(*args: Any, **kwargs: Any) -> Any:
     raise MemoryError("out of memory")
 
 
-def test_memory_too_small_to_agglomerate_keeps_the_tree_that_is_there(
+def test_memory_too_small_for_a_second_tree_is_no_reason_to_refuse_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The doubling that calls for another tree is no reason to refuse a document."""
+    """A doubling calls for another tree, and enough documents for a whitener."""
     path = tmp_path / "a.gsm"
     with Index.create(path, never) as index:
-        index.add([f"t{at}" for at in range(1100)], vectors=vectors(1100))
-        monkeypatch.setattr(CobwebTree, "agglomerated", out_of_memory)
-        index.add([f"u{at}" for at in range(1200)], vectors=vectors(1200, seed=1))
-        assert "too little memory to agglomerate 2300 documents" in caplog.text
-        caplog.clear()
-        index.add("next", vectors=vectors(1, seed=2))
-        assert caplog.text == "", "it is not tried again for every document"
+        index.add([f"t{at}" for at in range(600)], vectors=vectors(600))
+        monkeypatch.setattr(Whitening, "fit", out_of_memory)
+        index.add([f"u{at}" for at in range(700)], vectors=vectors(700, seed=1))
+        assert "too little memory to agglomerate 1300 documents" in caplog.text
         index.check()
-        assert len(index) == 2301
+        assert len(index) == 1300
     monkeypatch.undo()
     with Index.open(path, never) as index:
         index.check()
-        assert len(index) == 2301
+        assert len(index) == 1300
 
 
-def test_memory_too_small_to_fit_refuses_the_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_too_small_for_the_first_tree_refuses_the_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Index.create(tmp_path / "a.gsm", never) as index:
-        index.add([f"t{at}" for at in range(900)], vectors=vectors(900))
         monkeypatch.setattr(Whitening, "fit", out_of_memory)
         with pytest.raises(OutOfMemoryError, match="nothing was changed"):
-            index.add([f"u{at}" for at in range(300)], vectors=vectors(300, seed=1))
-        assert (len(index), index.info().operation) == (900, 1)
+            index.add([f"t{at}" for at in range(1100)], vectors=vectors(1100))
+        assert (len(index), index.info().operation) == (0, 0)
         monkeypatch.undo()
-        index.add([f"u{at}" for at in range(300)], vectors=vectors(300, seed=1))
+        index.add([f"t{at}" for at in range(1100)], vectors=vectors(1100))
         index.check()

@@ -116,7 +116,7 @@ def assert_same(index: Index, twin: Index) -> None:
 
 def survive(path: Path, victim: Victim, twin: Index, seen: int) -> int:
     """Open what is left, see that it is what was acknowledged (or one more), and bring the twin there."""
-    with Index.open(path, encode) as index:
+    with Index.open(path, encode, mode="r") as index:  # the next victim opens it for writing
         survived = index.info().operation - 1  # operation 0 was the first of the log
         # Operations that change nothing are not logged: the twin says which.
         number = seen

@@ -54,7 +54,7 @@ def test_labels_say_what_their_members_are_about(grown: Index) -> None:
 def test_what_is_everywhere_is_in_no_label(grown: Index) -> None:
     """In none that is more than part of a theme: parts may differ in just that."""
     large = [concept for concept in grown.concepts(depth=None)[1:] if concept.size > 0.9 * N / len(THEMES)]
-    assert len(large) >= 3
+    assert len(large) >= 2
     for concept in large:
         assert not {"today", "people", "question"} & set(concept.label.split(", "))
 

@@ -11,7 +11,8 @@ cobweb      documents are inserted by Cobweb's operators; when the whitener is f
 
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -64,13 +65,27 @@ def stage(
             due = len(E) and state.raw is not None and _fit_is_due(state, size)
             return (_stage_fit if due else _stage_cobweb)(state, E, ids, removed, progress)
         if len(E) and len(E) >= len(state.ids):
-            return _stage_bulk(state, E, ids, removed, progress)
+            with _contained(state, len(E)):
+                return _stage_bulk(state, E, ids, removed, progress)
         return _stage_living(state, E, ids, removed, progress)
     except MemoryError as error:
         raise OutOfMemoryError(
             f"there is too little memory to add {len(E)} vectors to {len(state.ids)}: nothing was changed; add fewer "
             "at once, or free some"
         ) from error
+
+
+@contextmanager
+def _contained(state: VectorState, rows: int) -> Iterator[None]:
+    """Let documents be inserted one by one where memory does not suffice for a second tree; not the first of all."""
+    try:
+        yield
+    except MemoryError as error:
+        if not len(state.ids):
+            raise
+        _log.warning(
+            "too little memory to agglomerate %d documents: they are inserted (%s)", len(state.ids) + rows, error
+        )
 
 
 # -- living --------------------------------------------------------------------------------------------
@@ -152,8 +167,6 @@ def _stage_bulk(
     state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None
 ) -> Staged:
     """Agglomerate all documents at once, beside the tree in use."""
-    if state.renewal is not None:
-        state.renewal.cancel()
     size, gone = len(state.ids) + len(E), state.numbers(removed)
     raw = None if state.raw is None else state.raw.frozen()
 
@@ -166,9 +179,11 @@ def _stage_bulk(
     report(1.0)
 
     def apply() -> None:
+        if state.renewal is not None:
+            state.renewal.cancel()
+            state.renewal = None
         state.settled_next = core.tree.next_document
         _adopt(state, core)
-        state.renewal = None
         _replace_ids(state, E, ids, removed, gone)
         state.started, state.started_size = state.clock, len(state.ids)
 
