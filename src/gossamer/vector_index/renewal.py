@@ -18,6 +18,7 @@ import logging
 import os
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -303,9 +304,10 @@ class Renewal:
         self._policy = policy
         self._changes: deque[Change] = deque()
         self._state = threading.Condition()
-        self._last = self._ended = self._cancelled = False
+        self._ended = self._cancelled = False
         self._copied = threading.Event()
-        self._core: Core | None = None
+        self._core: Core | None = None  # once it is made; it has all changes when `_changes` is empty
+        self._finalizer: weakref.finalize[..., Any] | None = None
         self._process = os.getpid()
         threading.Thread(target=self._work, args=(start,), name="gossamer-renewal", daemon=True).start()
 
@@ -326,26 +328,29 @@ class Renewal:
     def _make(self, start: Start) -> None:
         core = renewed(start, self._policy, self._policy.no_rows, self._check, self._copied.set)
         del start
-        while changes := self._next():
+        with self._state:
+            self._core = core
+            self._state.notify_all()
+        while True:
+            changes = self._next()
             together = len(changes) > 1
             core.apply(np.concatenate([each.E for each in changes]) if together else changes[0].E, changes[-1].removed)
             with self._state:
                 for _ in changes:
                     self._changes.popleft()
                 self._state.notify_all()
-        self._core = core
 
     def _check(self, share: float) -> None:
         if self._cancelled:
             raise _CancelledError
 
     def _next(self) -> list[Change]:
-        """The next changes that can be applied together, once there is one; none after the last.
+        """The next changes that can be applied together, once there is one.
 
         Of several, the last alone may remove documents: insertion comes before removal.
         """
         with self._state:
-            while not self._changes and not self._last and not self._cancelled:
+            while not self._changes and not self._cancelled:
                 self._state.wait()
             self._check(1.0)
             found: list[Change] = []
@@ -377,20 +382,27 @@ class Renewal:
                     return
 
     def finish(self) -> Core | None:
-        """The new core, with all changes, as soon as it is ready; None where it could not be made."""
+        """The new core, with all changes, as soon as it is ready; None where it could not be made.
+
+        Until `cancel` it goes on to take in changes: the one that it was finished for may fail before it is made.
+        """
         with self._state:
-            self._last = True
-            self._state.notify_all()
-            while not self._ended and self._is_here():
+            while (self._core is None or self._changes) and not self._ended and self._is_here():
                 self._state.wait(deadline.left() or 0.1)
                 deadline.check()
-        return self._core
+            return None if self._changes else self._core
 
     def cancel(self) -> None:
-        """Give up; the thread ends soon."""
+        """End the thread, soon; the new core is in use, or not wanted any more."""
+        if self._finalizer is not None:
+            self._finalizer.detach()
         with self._state:
             self._cancelled = True
             self._state.notify_all()
+
+    def cancel_with(self, owner: object) -> None:
+        """End the thread when nobody uses `owner` any more."""
+        self._finalizer = weakref.finalize(owner, self.cancel)
 
     def _is_here(self) -> bool:
         """Whether the thread exists: it does not in a process that was forked."""

@@ -10,7 +10,6 @@ cobweb      documents are inserted by Cobweb's operators; when the whitener is f
 """
 
 import logging
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -116,7 +115,7 @@ def _stage_living(
         if swapped is not None:
             _adopt(state, swapped)
         if due:
-            state.renewal = None
+            _end_renewal(state)
         if len(X):
             state.insert(X, "living")
         _replace_ids(state, E, ids, removed, gone)
@@ -158,9 +157,15 @@ def _start_renewal(state: VectorState) -> None:
         start = start_of(state, state.ids.numbers(), state.settled, raw)
         state.settled_next = state.tree.next_document
         state.renewal = Renewal(start, state.policy, state.clock + window(state.started_size))
-        weakref.finalize(state, state.renewal.cancel)  # the thread of an index that nobody uses any more ends
+        state.renewal.cancel_with(state)
     except (MemoryError, RuntimeError) as error:  # RuntimeError: no more threads
         _log.warning("the tree of %d documents is renewed later: %r", state.started_size, error)
+
+
+def _end_renewal(state: VectorState) -> None:
+    if state.renewal is not None:
+        state.renewal.cancel()
+        state.renewal = None
 
 
 def _stage_bulk(
@@ -179,11 +184,9 @@ def _stage_bulk(
     report(1.0)
 
     def apply() -> None:
-        if state.renewal is not None:
-            state.renewal.cancel()
-            state.renewal = None
         state.settled_next = core.tree.next_document
         _adopt(state, core)
+        _end_renewal(state)
         _replace_ids(state, E, ids, removed, gone)
         state.started, state.started_size = state.clock, len(state.ids)
 
@@ -198,7 +201,7 @@ def stage_settling(state: VectorState) -> Staged:
     def apply() -> None:
         if core is not None:
             _adopt(state, core)
-        state.renewal = None
+        _end_renewal(state)
         state.operation += 1
 
     return Staged(state, apply)
