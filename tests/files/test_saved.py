@@ -106,8 +106,9 @@ LINKED: list[Callable[[Bundle], None]] = [
     setting("dim", to=7), setting("dim", to=0), setting("dim", to=2**40), setting("dim", to=True),
     setting("preset", to="x"), setting("preset", to=[]), setting("acuity", to="x"), setting("acuity", to=10**400),
     setting("acuity", to=[]), setting("context", to=float("nan")), setting("context", to="1"),
-    setting("refine", to="never"), setting("refine", to=3.5), setting("sized_for", to=-1),
-    setting("refined_for", to=[]), entry("id_numbers", 0, 2**60), entry("id_numbers", 0, -1),
+    setting("structure", to="never"), setting("structure", to=3.5), setting("structure", to=None),
+    setting("sized_for", to=-1), setting("clock", to=-1), setting("clock", to=1.5), setting("started", to=[]),
+    setting("started_size", to=None), entry("id_numbers", 0, 2**60), entry("id_numbers", 0, -1),
     entry("id_numbers", 0, 1), entry("id_values", 0, 1), entry("id_values", 0, -1), entry("id_next", 0, 5),
     entry("id_next", 0, 2**63 - 1), array("id_values", lambda a: a[:-1]), array("id_numbers", lambda a: a[:-1]),
     array("id_values", lambda a: a.astype(np.float64)), array("id_next", lambda a: a[:0]), without("id_numbers"),
@@ -152,7 +153,36 @@ def test_every_setting_is_needed_or_has_a_default(linked: Bundle, young: Bundle)
                     VectorIndex.from_bundle(changed).check()
                 except CorruptError:
                     continue
-                assert name in ("unlinked", "to_be_fitted", "whitener"), name
+                assert name in ("unlinked", "to_be_fitted", "whitener", "clock"), name
+
+
+def of_an_earlier_version(bundle: Bundle, refine: Any) -> Bundle:
+    """As it was saved before trees were renewed as they grow: the whitener was fitted once."""
+    gone = ("structure", "clock", "started", "started_size")
+    params = {name: value for name, value in bundle.params.items() if name not in gone}
+    params.update(refine=refine, refined_for=1000, to_be_fitted=None)
+    return own(Bundle(params, {name: array for name, array in bundle.arrays.items() if not name.startswith("raw")}))
+
+
+@pytest.mark.parametrize(("refine", "renewed"), [("auto", True), (None, False), ("never", False)])
+def test_indices_of_earlier_versions_load_and_grow(linked: Bundle, refine: Any, renewed: bool) -> None:
+    index = VectorIndex.from_bundle(of_an_earlier_version(linked, refine))
+    index.check()
+    current = VectorIndex.from_bundle(linked)
+    assert index.search(vectors(20, 6), k=5).ids.tolist() == current.search(vectors(20, 6), k=5).ids.tolist()
+    index.add(vectors(100, 6, seed=2))
+    assert index.renewing == renewed
+    index.settle()
+    index.check()
+    again = VectorIndex.from_bundle(index.to_bundle())
+    assert len(again) == 1400
+    assert again.to_bundle().params == index.to_bundle().params
+
+
+@pytest.mark.parametrize("refine", ["living", 3.5])
+def test_indices_of_earlier_versions_that_cannot_be_used(linked: Bundle, refine: Any) -> None:
+    with pytest.raises(CorruptError, match="restore it from a copy"):
+        VectorIndex.from_bundle(of_an_earlier_version(linked, refine))
 
 
 def test_parts_of_two_indices_do_not_make_one(linked: Bundle) -> None:

@@ -15,6 +15,7 @@ from gossamer.runtime.threads import in_threads
 from gossamer.tree.arrays import Meta
 from grown import Grown, topics
 from kernel_wrappers import code_distance, leaves_beside
+from oracles import graph as oracle
 
 
 def check_links(grown: Grown) -> None:
@@ -102,6 +103,26 @@ def test_neighbours_that_are_known_give_the_links_that_would_be_sought() -> None
     assert alike > 0.7, "codes on another grid: nearly the same"
     stale = build(grown.t, neighbours=known._replace(changes=-1))  # type: ignore[union-attr]
     assert np.array_equal(stale.arrays.links.to, theirs.arrays.links.to)
+
+
+@pytest.mark.parametrize(("step", "width", "threads"), [(1, 8, 2), (1, 40, 1), (3, 8, 3), (200, 5, 2)])
+def test_neighbours_by_links_equal_the_oracles(
+    step: int, width: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all leaves, or of some among which neighbours are sought; fewer where links lead to fewer."""
+    monkeypatch.setattr(linking, "in_threads", partial(in_threads, threads=threads))
+    grown = Grown(topics(600, seed=8))
+    links, codes = grown.links(), grown.graph.arrays.codes
+    rows = np.random.default_rng(0).permutation(600)[::step].astype(np.int32)
+    found = linking.neighbours_by_links(grown.graph.arrays, rows, width)
+    for at, row in enumerate(rows.tolist()):
+        expected = oracle.nearest_by_links(row, links, rows.tolist(), width, partial(code_distance, codes))
+        places = found.places[at][found.places[at] >= 0]
+        assert len(places) == len(expected)
+        assert np.allclose(found.distances[at, : len(places)], [near for near, _ in expected])
+        assert np.isinf(found.distances[at, len(places) :]).all()
+        assert set(rows[places].tolist()) == {other for _, other in expected}
+    assert (found.places < 0).any() == (step > 1 or width == 40)
 
 
 def test_leaves_beside_are_others_of_the_nearest_ancestors() -> None:

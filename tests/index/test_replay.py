@@ -33,7 +33,7 @@ class Writer:
         step = self.store.prepare(change)
         self.store.commit(step, change.settings)
         self.tree.committed(step)
-        self.tree.vectors = apply(step, self.tree.vectors)
+        self.tree.vectors = apply(step, self.tree.vectors, self.store)
         return step
 
     def add(self, n: int, *, removed: tuple[int, ...] = ()) -> Step:

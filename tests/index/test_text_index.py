@@ -920,6 +920,21 @@ def test_an_index_of_format_version_1_can_be_read(tmp_path: Path) -> None:
         index.check()
 
 
+def test_an_index_of_format_version_2_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.gsm"
+    shutil.copytree(Path(__file__).parent.parent / "fixtures" / "index-v2.gsm", path)
+    with Index.open(path, encode) as index:
+        assert len(index) == 149
+        assert index.get("d3").text == "gold and iron"
+        assert index.info().snapshots == (151,)
+        assert index.info().operation == 153
+        assert "d3" in ids(index.search("gold and iron", k=3))
+        assert all(change.size_after for change in index.changes(since=150) if change.kind == "grown")
+        index.check()
+        index.add("and it grows on", "new")
+        index.check()
+
+
 # -- encoding ahead, and links that wait ------------------------------------------------------------
 
 
@@ -1040,7 +1055,7 @@ def test_a_close_that_was_stopped_lets_go_of_the_folder(tmp_path: Path, monkeypa
     index = Index.create(tmp_path / "a.gsm", lambda texts: np.array([[len(text), 1.0] for text in texts]))
     index.add(["one", "three"], ids=["a", "b"])
     with monkeypatch.context() as patch:
-        patch.setattr(VectorIndex, "settle", stop)
+        patch.setattr(VectorIndex, "build_links", stop)
         with pytest.raises(KeyboardInterrupt):
             index.close()
     with Index.open(tmp_path / "a.gsm", lambda texts: np.array([[len(text), 1.0] for text in texts])) as again:

@@ -1,4 +1,4 @@
-"""Agglomeration from its definitions: Ward's tree, merges among known neighbours, and the levels that are removed.
+"""Agglomeration from its definitions: Ward's tree, merges among known neighbours, and the levels that are kept.
 
 A tree over points is a list of merges. Points are named 0 … n − 1, and unions n, n + 1 ... in the order of the merges.
 """
@@ -10,9 +10,6 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-
-from gossamer.tree.agglomeration import Flattening
-from oracles.cobweb import OracleCobweb
 
 Matrix = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Merges = Sequence[Sequence[int]]
@@ -97,32 +94,8 @@ def unions(merges: Merges, points: int) -> list[frozenset[int]]:
     return members[points:]
 
 
-def concepts(X: Matrix, merges: Merges, acuity: float, flattening: Flattening) -> set[frozenset[int]]:
-    """The points of each concept that is left when levels are removed from a binary tree.
-
-    From below: of the children of a union, the one is replaced by its own children that raises the partition utility
-    most, again and again, while it rises by the share. Utilities are computed from the points.
-    """
-    measure = OracleCobweb(X.shape[1], acuity)
-    measure.vectors = X.astype(np.float64)
-    members = [frozenset([point]) for point in range(len(X))] + unions(merges, len(X))
-    children: dict[frozenset[int], list[frozenset[int]]] = {}
-    for number, parts in enumerate(merges):
-        union = members[len(X) + number]
-        share = flattening.share_top if number >= flattening.top else flattening.share
-        inside = [members[part] for part in parts]
-        while True:
-            utility = measure.partition_utility([sorted(child) for child in inside])
-            options = [
-                [*(other for other in inside if other != child), *children[child]]
-                for child in inside
-                if child in children and len(inside) - 1 + len(children[child]) <= flattening.widest
-            ]
-            utilities = [measure.partition_utility([sorted(child) for child in option]) for option in options]
-            if not options or max(utilities) <= (1 + share) * utility:
-                break
-            chosen = options[int(np.argmax(utilities))]
-            del children[next(child for child in inside if child not in chosen)]
-            inside = chosen
-        children[union] = inside
-    return set(children)
+def concepts(merges: Merges, points: int, small: int) -> set[frozenset[int]]:
+    """The points of each concept: all unions, but for those that are part of a union of at most `small` points."""
+    every = set(unions(merges, points))
+    inside = [union for union in every if len(union) <= small]
+    return {union for union in every if not any(union < other for other in inside)}

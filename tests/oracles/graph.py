@@ -16,7 +16,7 @@ from gossamer import CobwebTree
 Distance = Callable[[int, int], float]
 """Squared distance between two leaves."""
 
-MAX_LINKS, AFTER_THINNING, LONGEST = 32, 24, 255
+MAX_LINKS, AFTER_THINNING, LONGEST, VIA = 32, 24, 255, 4
 
 
 # -- links -----------------------------------------------------------------------------------------------
@@ -29,6 +29,17 @@ def thin(row: int, candidates: Iterable[int], most: int, distance: Distance) -> 
         if len(kept) < most and all(distance(other, nearer) >= distance(row, other) for nearer in kept):
             kept.append(other)
     return kept
+
+
+def nearest_by_links(
+    row: int, links: Mapping[int, Sequence[int]], among: Iterable[int], width: int, distance: Distance
+) -> list[tuple[float, int]]:
+    """The nearest of the leaves that a leaf links to, and that the first VIA of these link to, with distances."""
+    near = set(links.get(row, []))
+    for via in links.get(row, [])[:VIA]:
+        near |= set(links.get(via, []))
+    found = near & set(among) - {row}
+    return sorted((distance(row, other), other) for other in found)[:width]
 
 
 class Links:

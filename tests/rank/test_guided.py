@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -17,6 +18,15 @@ from kernel_wrappers import log_p
 def interrupted(*_: object) -> None:
     """Stands in for a step that Ctrl-C stops."""
     raise KeyboardInterrupt
+
+
+def without_memory(*_: object) -> None:
+    """Stands in for a step that finds too little memory."""
+    raise MemoryError
+
+
+def state(index: VectorIndex) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in index.to_bundle().arrays.items()}
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +124,7 @@ def test_the_same_calls_make_the_same_index(settling: bool) -> None:
         index.remove(range(100, 900))
         index.add(X[3400:])
         index.settle()
-        return {name: array.tobytes() for name, array in index.to_bundle().arrays.items()}
+        return state(index)
 
     assert make() == make()
 
@@ -150,8 +160,22 @@ def test_points_that_codes_cannot_tell_apart() -> None:
 # -- links ---------------------------------------------------------------------------------------------
 
 
-def test_a_run_of_additions_is_linked_when_a_search_needs_it() -> None:
-    index = VectorIndex(24, whitener=None)
+def test_a_living_tree_is_linked_as_it_grows() -> None:
+    index, X = VectorIndex(24, whitener=None), topics(3000)
+    index.add(X[:1200])
+    assert index.settled
+    index.add(X[1200:])  # more than there are
+    assert index.settled
+    for seed in range(3):
+        (id,) = index.add(topics(1, seed=seed + 50))
+        assert index.search(topics(1, seed=seed + 50), k=1).ids[0, 0] == id
+    index.remove([5, 6, 7])
+    assert index.settled
+    assert index.search(QUERIES).visited.mean() < 1000
+
+
+def test_a_run_of_additions_to_a_cobweb_tree_is_linked_when_a_search_needs_it() -> None:
+    index = VectorIndex(24, whitener=None, structure="cobweb")
     X = topics(5000)
     for start in range(0, 5000, 1000):
         index.add(X[start : start + 1000])
@@ -163,8 +187,8 @@ def test_a_run_of_additions_is_linked_when_a_search_needs_it() -> None:
     assert index.settled
 
 
-def test_a_small_change_mends_links_at_once() -> None:
-    index = VectorIndex(24, whitener=None)
+def test_a_small_change_of_a_cobweb_tree_mends_links_at_once() -> None:
+    index = VectorIndex(24, whitener=None, structure="cobweb")
     index.add(topics(3000))
     index.settle()
     for seed in range(3):
@@ -192,7 +216,10 @@ def test_leaves_beyond_the_grid_of_the_codes_are_told_apart() -> None:
     far = 8 * topics(40, seed=9)
     index.add(far)
     assert not index.settled, "codes are due on another grid"
-    found, exact = index.search(far, k=3).ids, index.search(far, k=3, method="path-sum").ids
+    exact = index.search(far, k=3, method="path-sum").ids
+    assert np.array_equal(index.search(far, k=3).ids[:, 0], exact[:, 0])
+    index.settle()
+    found = index.search(far, k=3).ids
     assert np.array_equal(found[:, 0], exact[:, 0])
     assert share_found(found, exact) > 0.9
 
@@ -222,17 +249,8 @@ def test_no_queries_no_answers(index: VectorIndex) -> None:
     assert index.search(np.zeros((0, 24), np.float32)).ids.shape == (0, 10)
 
 
-def test_very_many_are_linked_without_waiting_for_a_search() -> None:
-    X = np.random.default_rng(0).normal(size=(20_001, 3)).astype(np.float32)
-    index = VectorIndex(3, whitener=None)
-    index.add(X[:19_000])
-    assert not index.settled
-    index.add(X[19_000:])
-    assert index.settled
-
-
 def test_removals_while_links_are_due() -> None:
-    index = VectorIndex(24, whitener=None)
+    index = VectorIndex(24, whitener=None, structure="cobweb")
     index.add(topics(2000))
     index.settle()
     index.add(topics(3000, seed=5))
@@ -241,14 +259,31 @@ def test_removals_while_links_are_due() -> None:
     index.add(topics(500, seed=6))  # into rows that were left
     exact = index.search(QUERIES, method="path-sum").ids
     assert share_found(index.search(QUERIES).ids, exact) > 0.95
-    index.add(topics(9000, seed=7))
-    index.remove([id for id in range(14_500) if id in index])
+    index.add(topics(3000, seed=7))
+    index.remove([id for id in range(8500) if id in index])
     assert index.settled
     assert (index.search(QUERIES[:1]).ids == -1).all()
 
 
-def test_settling_that_was_stopped_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("documents", [0, 1500])
+def test_a_bulk_add_that_was_stopped_leaves_the_index_as_it_was(
+    documents: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index = VectorIndex(24, whitener=None)
+    index.add(topics(documents))
+    before = state(index)
+    for module, where in ((linking, "thin_rows"), (search_graph, "encode_tree"), (calibration, "noisy_documents")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, where, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                index.add(topics(2000, seed=1))
+        assert state(index) == before
+    index.add(topics(2000, seed=1))
+    assert share_found(index.search(QUERIES).ids, index.search(QUERIES, method="path-sum").ids) > 0.95
+
+
+def test_settling_that_was_stopped_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = VectorIndex(24, whitener=None, structure="cobweb")
     index.add(topics(2000))
 
     for module, where in ((linking, "nearest_of_all"), (linking, "thin_rows"), (calibration, "noisy_documents")):
@@ -262,7 +297,7 @@ def test_settling_that_was_stopped_begins_again(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_not_settled_is_saved_as_such() -> None:
-    index = VectorIndex(24, whitener=None)
+    index = VectorIndex(24, whitener=None, structure="cobweb")
     index.add(topics(2000))
     index.settle()
     index.add(topics(3000, seed=5))
@@ -274,7 +309,7 @@ def test_what_is_not_settled_is_saved_as_such() -> None:
 
 
 def test_many_threads_ask_while_links_are_due() -> None:
-    index = VectorIndex(24, whitener=None)
+    index = VectorIndex(24, whitener=None, structure="cobweb")
     index.add(topics(3000))
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda i: index.search(QUERIES[i], k=1).ids[0, 0], range(16)))
@@ -300,16 +335,16 @@ def test_what_was_saved_is_searched_as_before(index: VectorIndex, tmp_path: Path
     assert np.array_equal(ours.ids, theirs.ids)
 
 
-def test_an_interrupted_add_leaves_searches_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = VectorIndex(24, whitener=None)
+def test_links_that_cannot_be_mended_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = VectorIndex(24, whitener=None, structure="cobweb")
     index.add(topics(2000))
     index.settle()
 
     with monkeypatch.context() as patch:
-        patch.setattr(linking, "search_links", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            index.add(topics(100, seed=3))
-    assert len(index) == 2100, "the documents are in; only what guides searches was stopped"
+        patch.setattr(linking, "search_links", without_memory)
+        index.add(topics(100, seed=3))
+    assert len(index) == 2100
+    assert not index.settled
     index.check()
     exact = index.search(QUERIES, method="path-sum").ids
     assert share_found(index.search(QUERIES).ids, exact) > 0.95
@@ -356,7 +391,7 @@ def test_an_empty_filter_has_no_answers(index: VectorIndex) -> None:
     assert (index.search(QUERIES[:2], allowed=[]).ids == -1).all()
 
 
-# -- refine --------------------------------------------------------------------------------------------
+# -- rebuild -------------------------------------------------------------------------------------------
 
 
 def test_a_default_index_loaded_at_once_does_not_depend_on_the_order() -> None:
@@ -378,24 +413,24 @@ def test_a_default_index_loaded_at_once_does_not_depend_on_the_order() -> None:
 
 
 def test_an_index_loaded_at_once_does_not_depend_on_the_order() -> None:
-    """Nor does one that was refined; documents keep their ids."""
+    """Nor does one of structure "cobweb" that was rebuilt; documents keep their ids."""
     X, order = topics(4000), np.random.default_rng(1).permutation(4000)
-    loaded, shuffled, piecewise = (VectorIndex(24, whitener=None, acuity=5.0) for _ in range(3))
+    loaded, shuffled = (VectorIndex(24, whitener=None, acuity=5.0) for _ in range(2))
+    piecewise = VectorIndex(24, whitener=None, acuity=5.0, structure="cobweb")
     loaded.add(X)
     shuffled.add(X[order], ids=order.tolist())
     for part in np.array_split(order, 7):
         piecewise.add(X[part], ids=part.tolist())
-    loaded.refine()
-    shuffled.refine()
-    piecewise.refine()
+    piecewise.rebuild()
     for other in (shuffled, piecewise):
         assert other.tree.n_nodes == loaded.tree.n_nodes
         ours, theirs = (index.search(QUERIES, method="best-first", budget=200) for index in (loaded, other))
         assert np.array_equal(ours.ids, theirs.ids)
 
 
-def test_rebuilding_an_index_keeps_its_answers() -> None:
-    index = VectorIndex(24, whitener=None, refine=None)
+@pytest.mark.parametrize("structure", ["living", "cobweb"])
+def test_rebuilding_an_index_keeps_its_answers(structure: Literal["living", "cobweb"]) -> None:
+    index = VectorIndex(24, whitener=None, structure=structure)
     index.add(topics(3000))
     before = index.search(QUERIES, method="path-sum").ids
     assert index.refine().utility_after > 0
@@ -405,10 +440,10 @@ def test_rebuilding_an_index_keeps_its_answers() -> None:
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_a_rebuild_that_was_stopped_before_the_graph_is_made_up_for(
+def test_a_rebuild_of_a_cobweb_tree_that_was_stopped_before_the_graph_is_made_up_for(
     links: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = VectorIndex(24, whitener=None, links=links)
+    index = VectorIndex(24, whitener=None, links=links, structure="cobweb")
     index.add(topics(4000))
     index.settle()
 
@@ -420,6 +455,21 @@ def test_a_rebuild_that_was_stopped_before_the_graph_is_made_up_for(
     exact = index.search(QUERIES, method="path-sum").ids
     assert share_found(index.search(QUERIES, budget=1500).ids, exact) > 0.9
     assert share_found(index.search(QUERIES).ids, exact) > 0.95
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_rebuild_of_a_living_tree_that_was_stopped_changes_nothing(
+    links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = VectorIndex(24, whitener=None, links=links)
+    index.add(topics(2000))
+    before = state(index)
+    with monkeypatch.context() as patch:
+        patch.setattr(search_graph, "choose_entry_points", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            index.rebuild()
+    assert state(index) == before
+    assert index.settled
 
 
 def test_the_root_density_is_part_of_the_score(index: VectorIndex) -> None:

@@ -23,8 +23,10 @@ from gossamer.array_types import NONE, Floats, Longs
 from gossamer.explain.matching import matching
 from gossamer.graph import walk
 from gossamer.graph.codes import Codes, encode_added, encode_changed, encode_tree, grid_of
+from gossamer.graph.codes import with_room as with_room_for_codes
 from gossamer.graph.entry_points import choose_entry_points, nearest_by_descent
-from gossamer.graph.linking import add_links, search_links, thin_rows
+from gossamer.graph.growth import CONSIDERED, grow
+from gossamer.graph.linking import add_links, neighbours_by_links, search_links, thin_rows
 from gossamer.graph.links import NEW_LINKS, _measure, copied, drop_leaves, new_link_workspace, no_links
 from gossamer.graph.workspace import new_workspace
 from gossamer.neighbours.all_pairs import (
@@ -42,14 +44,19 @@ from gossamer.rank.gains import evidence
 from gossamer.rank.path_sum import PathSum
 from gossamer.tree import validation
 from gossamer.tree.agglomeration import NEIGHBOURS, agglomerate
+from gossamer.tree.anchoring import anchored_points, with_means
 from gossamer.tree.arrays import Meta, TreeArrays, used, with_room
 from gossamer.tree.browsing import shown_below, shown_children, shown_children_of, shown_paths
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.cuts import best_cut
-from gossamer.tree.rebuild import BuildOptions, _add_leaves, _without_concepts, rebuild_arrays, total_utility
+from gossamer.tree.identity import keep_ids
+from gossamer.tree.placement import insert_by_scan, landings
+from gossamer.tree.rebuild import BuildOptions, add_leaves, rebuild_arrays, total_utility, without_concepts
 from gossamer.tree.removal import remove_documents
 from gossamer.tree.scoring import EVERYTHING, empty_ranking
 from gossamer.tree.structure import hash_rows, leaf_rows, parents_first, rehash
+from gossamer.tree.top import top_merges
+from gossamer.tree.ward import ward
 from gossamer.whitening.projection import project
 
 DIM, ROWS = 8, 120
@@ -169,9 +176,8 @@ def _remove(w: World) -> None:
 
 def _rebuild(w: World) -> None:
     t = with_room(_copied(w.t), len(w.X) + 64, 0)
-    for flat in (False, True):
-        new, _ = rebuild_arrays(t, w.X, BuildOptions(np.ones(DIM), flat=flat, keep=4), lambda share: None)
-        _check_shape(new)
+    new, _ = rebuild_arrays(t, w.X, BuildOptions(keep=4), lambda share: None)
+    _check_shape(new)
 
 
 def _agglomerate(w: World) -> None:
@@ -184,7 +190,60 @@ def _agglomerate(w: World) -> None:
 
 
 def _add_to_leaves(w: World) -> None:
-    _add_leaves(_without_concepts(with_room(w.t, len(w.X) + 64), len(w.X)), w.X)
+    add_leaves(without_concepts(with_room(w.t, len(w.X) + 64), len(w.X)), w.X)
+
+
+def _top(w: World) -> None:
+    sizes, means = np.arange(1.0, 1.0 + len(w.X)), w.X.astype(np.float64)
+    for merges in (ward(sizes, means), top_merges(sizes, means)):
+        assert sorted(np.ravel(merges).tolist()) == list(range(2 * len(w.X) - 2)), "each is merged once"
+
+
+def _keep_ids(w: World) -> None:
+    t = with_room(_copied(w.t), len(w.X) + 64, 0)
+    remove_documents(t, w.documents[::5])
+    new, _ = rebuild_arrays(t, w.X, BuildOptions(), lambda share: None)
+    new, _ = keep_ids(w.t, new)
+    _check_shape(new)
+
+
+def _anchor(w: World) -> None:
+    rows = leaf_rows(w.t)
+    near = np.random.default_rng(6).integers(0, len(rows), (len(rows), NEIGHBOURS)).astype(np.int32)
+    for settled in (0, len(rows) // 2, len(rows)):
+        anchored_points(with_means(w.t), w.t.owner[rows], w.t.vectors[rows], near, settled)
+
+
+def _place(w: World) -> None:
+    """Into a tree, and into an empty one."""
+    for tree in (_room_for(w.t, len(w.X)), _room_for(CobwebTree(DIM, 0.5).arrays, len(w.X))):
+        assert insert_by_scan(tree, w.X, 0) == len(w.X)
+        _check_shape(tree)
+    nearest, out = np.resize(w.t.leaf[w.documents], len(w.X)).astype(np.int32), np.empty(len(w.X), np.int32)
+    landings(w.t, nearest, w.X, out)
+    assert (w.t.size[out] > 0).all()
+
+
+def _grow_graph(w: World) -> None:
+    """By walks along links, and by descents."""
+    for linked in (True, False):
+        t, codes = _room_for(w.t, len(w.X)), _own_codes(w)
+        links = copied(w.graph.links, len(t.vectors)) if linked else no_links(codes)
+        g = walk.GraphArrays(with_room_for_codes(codes, t), links, w.graph.entry_points)
+        assert grow(t, g, w.X, 0, new_workspace(t, CONSIDERED)).rows == len(w.X)
+        _check_shape(t)
+
+
+def _room_for(t: TreeArrays, documents: int) -> TreeArrays:
+    t = with_room(_copied(t), documents, 2 * documents + 8)
+    leaves = int(t.meta[Meta.LEAVES]) + documents + 1
+    t = t._replace(bucket=np.empty(1 << leaves.bit_length(), np.int32))
+    rehash(t)
+    return t
+
+
+def _follow_links(w: World) -> None:
+    neighbours_by_links(w.graph, leaf_rows(w.t)[::2].copy(), 5)
 
 
 def _hash(w: World) -> None:
@@ -349,7 +408,24 @@ CASES: dict[str, Callable[[World], object]] = {
     "graph/links.drop_leaves": _drop,
     "neighbours/all_pairs._choose_nearest": _pair,
     "neighbours/all_pairs._compare_blocks": _pair,
-    "tree/rebuild._add_leaves": _add_to_leaves,
+    "tree/anchoring._average": _anchor,
+    "tree/anchoring._sum_up": _anchor,
+    "tree/anchoring._move_concepts": _anchor,
+    "tree/anchoring._move_points": _anchor,
+    "tree/identity._list_members": _keep_ids,
+    "tree/identity._compare_concepts": _keep_ids,
+    "tree/identity._take_best": _keep_ids,
+    "tree/top._move_points": _top,
+    "tree/top._add_up": _top,
+    "tree/top._find_clusters": _top,
+    "tree/ward._pool": _top,
+    "tree/ward._merge_within": _top,
+    "tree/rebuild.add_leaves": _add_to_leaves,
+    "tree/placement.new_place_workspace": _place,
+    "tree/placement.insert_by_scan": _place,
+    "tree/placement.landings": _place,
+    "graph/growth._grow": _grow_graph,
+    "graph/linking.nearest_two_links_away": _follow_links,
     "tree/structure.hash_rows": _hash,
     "tree/rebuild.total_utility": lambda w: total_utility(w.t),
     "tree/removal.remove_documents": _remove,
@@ -358,6 +434,7 @@ CASES: dict[str, Callable[[World], object]] = {
     "tree/structure.rehash": lambda w: rehash(_copied(w.t)),
     "tree/agglomeration._merge_nearest": _agglomerate,
     "tree/agglomeration.children_first": _rebuild,
+    "tree/agglomeration._leaves_below": _rebuild,
     "tree/agglomeration.add_concepts": _rebuild,
     "tree/validation._measure_inners": _validate,
     "tree/validation._measure_leaves": _validate,

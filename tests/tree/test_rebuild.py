@@ -71,7 +71,7 @@ def test_rebuilding_gives_the_same_bytes_every_time() -> None:
 
 def test_refine_is_the_old_name() -> None:
     new, old = grown(400), grown(400)
-    assert new.rebuild(flat=True) == old.refine(flat=True)
+    assert new.rebuild(2, keep=3) == old.refine(2, keep=3)
     assert state(new) == state(old)
 
 

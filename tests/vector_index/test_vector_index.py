@@ -27,8 +27,7 @@ from gossamer.errors import (
     StateError,
     UnknownIdError,
 )
-from gossamer.tree.rebuild import total_utility
-from gossamer.vector_index.state import auto_acuity
+from gossamer.vector_index.core import auto_acuity
 from oracles import ranking
 
 Matrix = npt.NDArray[np.float32]
@@ -488,7 +487,7 @@ def test_ctrl_c_in_a_removal_leaves_a_whole_index() -> None:
     signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         for delay in (0.001, 0.004, 0.016, 0.05):
-            index = VectorIndex(12, whitener=None, refine=None, links=False)
+            index = VectorIndex(12, whitener=None, links=False)
             index.add(X)
             signal.setitimer(signal.ITIMER_REAL, delay)
             try:
@@ -505,7 +504,7 @@ def test_ctrl_c_in_a_removal_leaves_a_whole_index() -> None:
 
 
 def test_saving_beside_changes_is_never_torn(tmp_path: Path) -> None:
-    index = VectorIndex(12, whitener=None, refine=None)
+    index = VectorIndex(12, whitener=None)
     index.add(embeddings(1500))
     stop = threading.Event()
 
@@ -558,14 +557,3 @@ def test_auto_acuity_without_variance_goes_by_size(rows: int) -> None:
     X = np.full((rows, 4), 3.0, np.float32)
     assert auto_acuity(X) == (45.0 if rows else 5.0)
     assert auto_acuity(0.0 * X) == 5.0
-
-
-def test_where_context_counts_the_tree_is_flat() -> None:
-    X = np.random.default_rng(0).normal(size=(2000, 8)).astype(np.float32)
-    indexes = [VectorIndex(8, whitener=None, acuity=5.0, context=context, links=False) for context in (0.0, 0.5)]
-    for index in indexes:
-        index.add(X)
-    deep, flat = (index.tree.stats() for index in indexes)
-    assert flat.nodes < deep.nodes
-    assert indexes[1].refine().utility_after == total_utility(indexes[1].tree.arrays)
-    assert indexes[1].tree.stats().branching == flat.branching

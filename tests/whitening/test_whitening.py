@@ -114,7 +114,7 @@ def test_repeating_every_row_changes_nothing() -> None:
 def test_auto_strength_is_weak_for_isotropic_and_full_for_anisotropic_rows() -> None:
     isotropic = Whitener().fit(np.random.default_rng(0).normal(size=(2000, 64)))
     assert abs(isotropic.mean_cosine_) < 0.01
-    assert 0.25 <= isotropic.strength_ < 0.27
+    assert isotropic.strength_ == 0.15
     anisotropic = Whitener().fit(np.random.default_rng(0).normal(size=(2000, 64)) + 1.5)
     assert anisotropic.mean_cosine_ > 0.6
     assert anisotropic.strength_ == 1
@@ -123,13 +123,20 @@ def test_auto_strength_is_weak_for_isotropic_and_full_for_anisotropic_rows() -> 
 @given(st.floats(-1, 1), st.floats(-1, 1))
 def test_auto_strength_is_monotone_and_in_range(a: float, b: float) -> None:
     low, high = sorted((a, b))
-    assert 0.25 <= auto_strength(low) <= auto_strength(high) <= 1
+    assert 0.15 <= auto_strength(low) <= auto_strength(high) <= 1
+
+
+def test_auto_strength_is_a_ramp_between_two_mean_cosines() -> None:
+    assert [auto_strength(c) for c in (-1.0, 0.0, 0.3)] == [0.15] * 3
+    assert auto_strength(0.4) == pytest.approx(0.575)
+    assert [auto_strength(c) for c in (0.5, 1.0)] == [1.0, 1.0]
 
 
 def test_auto_equals_the_number_it_chose() -> None:
-    X = embeddings(offset=0.02)
+    X = embeddings(offset=0.035)
     auto = Whitener().fit(X)
-    assert 0.3 < auto.strength_ < 0.95
+    assert 0.3 < auto.mean_cosine_ < 0.5
+    assert auto.strength_ == auto_strength(auto.mean_cosine_)
     given_ = Whitener(strength=auto.strength_).fit(X)
     assert given_.components_.tobytes() == auto.components_.tobytes()
     assert Whitener(strength=0.0).fit(X).strength_ == 0
@@ -212,12 +219,36 @@ def test_arrays_that_do_not_fit_together_are_refused() -> None:
         Whitener.from_bundle(bundle)
 
 
-def test_unwhitening_scales_restore_distances() -> None:
-    E = np.random.default_rng(0).normal(size=(500, 6)) * [9.0, 5.0, 3.0, 2.0, 1.0, 0.5]
-    whitener = Whitener(n_components=6, strength=1.0, sphere=False).fit(E)
-    scale = whitener.unwhitening_scales()
-    assert scale is not None
-    X = whitener.transform(E) * scale
-    pairs = np.linalg.norm(X[:50] - X[50:100], axis=1), np.linalg.norm(E[:50] - E[50:100], axis=1)
-    assert pairs[0] == pytest.approx(pairs[1], rel=1e-4)
-    assert Whitener(ica=True, sphere=False).fit(E).unwhitening_scales() is None
+# -- drift -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sphere", [True, False])
+@pytest.mark.parametrize("n_components", [0.96, 20])
+def test_more_of_the_same_is_no_drift(n_components: float, sphere: bool) -> None:
+    whitener = Whitener(n_components, sphere=sphere).fit(embeddings(3000))
+    assert not whitener.has_drifted(embeddings(3000))
+    assert not whitener.has_drifted(embeddings(3000)[:1000])
+    assert not whitener.has_drifted(np.repeat(embeddings(3000)[:1], 5, axis=0)), "copies of one have no variance"
+
+
+def test_other_directions_are_drift() -> None:
+    """A corpus whose spread is where the fitted one had none, of the same mean."""
+    X, other = embeddings(2000), embeddings(2000)[:, ::-1].copy()
+    whitener = Whitener(sphere=False).fit(X - X.mean(axis=0))
+    other -= other.mean(axis=0)
+    assert whitener.has_drifted(other)
+    mixed = np.concatenate([X[:1900] - X.mean(axis=0), other[:100]])
+    axes = whitener.components_ / np.linalg.norm(whitener.components_, axis=1, keepdims=True)
+    away = mixed - mixed.mean(axis=0)
+    outside = 1 - np.square(away @ axes.T).sum() / np.square(away).sum()
+    assert whitener.has_drifted(mixed) == (outside > 2 * 0.04 + 0.01)
+
+
+@pytest.mark.parametrize(("moved", "drifted"), [(0.2, False), (0.25, True)])
+def test_another_mean_is_drift(moved: float, drifted: bool) -> None:
+    """From a twentieth of the squared spread on: √0.05 = 0.22 standard deviations."""
+    X = embeddings(2000)
+    whitener = Whitener(n_components=24, sphere=False).fit(X)
+    spread = np.sqrt(X.var(axis=0, dtype=np.float64).sum())
+    step = (np.eye(24)[0] * moved * spread).astype(np.float32)
+    assert whitener.has_drifted(X + step) == drifted

@@ -31,8 +31,9 @@ from gossamer.files import tensors
 from gossamer.version import __version__
 
 FORMAT = "gossamer"
-FORMAT_VERSION = 1
-"""Version 1: manifest.json and one safetensors file. Every version ever released stays readable."""
+FORMAT_VERSION = 2
+"""Version 1: manifest.json and one safetensors file. Version 2: an index of vectors has a structure, the clock of its
+renewals and a history of its concepts. Every version ever released stays readable."""
 
 MANIFEST = "manifest.json"
 

@@ -16,7 +16,7 @@ from gossamer.errors import CorruptError
 from gossamer.files.bundle import Bundle
 from gossamer.store import rows
 from gossamer.store.rows import CURE, DocumentRow, PassageRow
-from gossamer.store.schema import Settings, write_settings
+from gossamer.store.schema import Settings, note_version, write_settings
 
 Kind: TypeAlias = Literal["add", "delete", "refit", "settle"]
 """add: passages are removed and added. delete: they are removed. refit: a new tree is built over all that are left.
@@ -65,6 +65,7 @@ class Step:
 
 def record(db: sqlite3.Connection, change: Change) -> Step:
     """Write a change inside the transaction that is open on `db`."""
+    note_version(db)
     seq = rows.next_number(db, "operations")
     removed = rows.mark_removed(db, None if change.reencoded else change.removed, seq)
     rows.remove_documents(db, change.removed)

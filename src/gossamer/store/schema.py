@@ -14,8 +14,9 @@ from gossamer.errors import CorruptError, FormatVersionError, NotAnIndexError, P
 from gossamer.plain_text import shortened
 from gossamer.version import __version__
 
-FORMAT_VERSION = 1
-"""Stored as SQLite's user_version. Every version that was ever released can be read."""
+FORMAT_VERSION = 2
+"""Stored as SQLite's user_version. Version 2: the log has operations that settle a tree. Every version that was ever
+released can be read."""
 
 APPLICATION_ID = 0x47534D00
 """The letters “GSM”, which tell an index from the database of another program."""
@@ -118,6 +119,12 @@ def create(db: sqlite3.Connection, settings: Settings) -> None:
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
     write_settings(db, settings)
+
+
+def note_version(db: sqlite3.Connection) -> None:
+    """Mark an index that an earlier version created as one of this version, inside the transaction that is open."""
+    if int(db.execute("PRAGMA user_version").fetchone()[0]) != FORMAT_VERSION:
+        db.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
 
 def check_version(db: sqlite3.Connection, where: str) -> None:

@@ -154,13 +154,13 @@ def is_small(t: TreeArrays, node: int) -> bool:
 
 @subkernel
 def place(t: TreeArrays, leaf: int, beside: int, x: Doubles, work: PlaceWorkspace) -> None:
-    """Put a leaf that has no parent into the tree, by the leaf `beside` that is near it (NONE: it is the first)."""
-    if beside == NONE:
+    """Put a leaf that has no parent into the tree, by the leaf `beside` that is near it (NONE: none was found)."""
+    if t.meta[Meta.ROOT] == NONE:
         t.meta[Meta.ROOT] = leaf
         t.meta[Meta.CREATED] += 1
         return
     scale = log_scale(t.limits)
-    node = landing(t, beside, x, scale)
+    node = t.meta[Meta.ROOT] if beside == NONE else landing(t, beside, x, scale)
     if t.n_children[node] == 0 and t.parent[node] != NONE and is_small(t, t.parent[node]):
         node = t.parent[node]
     above = t.parent[node]

@@ -99,10 +99,10 @@ def _merge_within(
         for i in range(n):
             u = order[first[g] + i]
             names[i], size[i] = u, sizes[u]
-            for j in range(n):
-                v = order[first[g] + j]
+            for j in range(i):  # once for both orders: pooled products may differ in the last bits, and a chain of
+                v = order[first[g] + j]  # clusters that disagree about their distance never ends
                 squared = products[u, u] + products[v, v] - 2.0 * products[u, v]
-                costs[i, j] = squared * (sizes[u] * sizes[v] / (sizes[u] + sizes[v]))
+                costs[i, j] = costs[j, i] = squared * (sizes[u] * sizes[v] / (sizes[u] + sizes[v]))
             costs[i, i] = np.inf
         _merge_all(clusters, n, forest, first[g] - g, sizes.shape[0])
 
@@ -137,7 +137,8 @@ def _merge_all(clusters: _Clusters, count: int, forest: Forest, made: int, point
         for k in range(count):
             if names[k] != NONE and k != left and k != right:
                 total = (size[left] + size[k]) * costs[left, k] + (size[right] + size[k]) * costs[right, k]
-                costs[left, k] = costs[k, left] = (total - size[k] * cost) / (n + size[k])
+                nearer = min(costs[left, k], costs[right, k])  # which rounding must not make a union's cost lower than
+                costs[left, k] = costs[k, left] = max(nearer, (total - size[k] * cost) / (n + size[k]))
             costs[right, k] = costs[k, right] = np.inf
         size[left], names[left], names[right] = n, points + union, NONE
 
