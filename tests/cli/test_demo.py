@@ -65,6 +65,7 @@ def test_a_second_run_uses_the_index_of_the_first(
     assert (tmp_path / "stdlib.gsm").is_dir()
     assert "300 documents" in first.stdout
     assert "made in" in first.stdout
+    assert "The tree is a living one" in first.stdout
     for question in QUESTIONS:
         assert f"“{question}”" in first.stdout
     assert "gossamer tree stdlib.gsm" in first.stdout

@@ -33,6 +33,11 @@ QUESTIONS = (
     "compress a file",
 )
 
+STRUCTURE = (
+    "The tree is a living one: built from all documents at once; what you add later goes beside what is nearest to it, "
+    "and the tree is renewed in the background as it grows."
+)
+
 
 @command
 def demo(
@@ -60,7 +65,7 @@ def demo(
         if not screen.json:
             done = f"made in {time.perf_counter() - start:.0f} s" if built else "there already; remove it to start anew"
             shape = f"{about.documents:,} documents, {about.concepts:,} concepts, encoder {about.encoder}"
-            screen.show(f"{about.path} ({done})", shape)
+            screen.show(f"{about.path} ({done})", shape, STRUCTURE)
         answers = [_ask(ix, question, k, screen) for question in QUESTIONS]
     if screen.json:
         about_it = {"index": str(to), "built": built, "documents": about.documents, "encoder": about.encoder}

@@ -67,7 +67,9 @@ def index(
     ] = False,
     on_error: Annotated[OnError, typer.Option(help="What to do about what cannot be read.")] = OnError.RAISE,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents that PATHS no longer hold.")] = False,
-    batch: Annotated[int | None, typer.Option(min=1, help="Documents at a time; 500 by default.")] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="Documents added at a time: 500, or 20,000 with lsa.")
+    ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=0, help="Split longer texts into passages (200); 0 never splits.")
     ] = None,

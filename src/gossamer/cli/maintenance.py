@@ -119,8 +119,8 @@ def _with_stdin(ids: list[str]) -> list[str]:
 def rebuild(index: IndexPath, encoder: EncoderName = None, json: Json = False, quiet: Quiet = False) -> None:
     """Fit the whitening to all documents there are now, and build the tree again.
 
-    Worth it when an index has grown to many times its first size, or to other topics. The encoder lsa learns again.
-    Ids of concepts change.
+    Seldom needed: an index renews its tree as it grows, and fits the whitening again when its documents have changed.
+    The encoder lsa learns again. All concepts get new ids.
     """
     screen = Screen(json=json, quiet=quiet)
     start = time.perf_counter()

@@ -30,8 +30,8 @@ EXAMPLES = examples(
     "gossamer tree notes.gsm --format dot --out notes.dot",
 )
 
-_DEPTH = 3
-"""Levels shown by default; a page shows all."""
+_DEPTH = {"page": None, "export": 3, "terminal": 2}
+"""Levels shown by default; None for all."""
 _MOST = {"page": 10_000, "export": 2_000, "terminal": 20_000}
 """Largest number of concepts shown by default."""
 
@@ -46,11 +46,13 @@ class FormatName(StrEnum):
 @command
 def tree(
     index: IndexPath,
-    depth: Annotated[int | None, typer.Option(min=0, help="Levels to show; usually 3, in a page all.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=0, help="Levels to show: by default 2, of --format 3, in a page all.")
+    ] = None,
     concept: Annotated[
         int | None, typer.Option("--concept", "--within", metavar="ID", help="Begin at this concept, not at the root.")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Concepts to show below each, the largest first.")] = 8,
+    top: Annotated[int, typer.Option(min=1, help="Concepts to show below each, the largest first.")] = 12,
     examples: Annotated[int, typer.Option(min=0, help="Typical documents to show at the lowest level.")] = 0,
     query: Annotated[str | None, typer.Option(metavar="TEXT", help="Show where the answers to this lie.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Answers to --query.")] = 10,
@@ -123,7 +125,7 @@ class _Job:
                 branch = read_branch(
                     self.ix,
                     concept=self.concept,
-                    depth=self.depth if purpose == "page" or self.depth is not None else _DEPTH,
+                    depth=_DEPTH[purpose] if self.depth is None else self.depth,
                     most=self.most or _MOST[purpose],
                     progress=bar,
                 )
@@ -179,7 +181,8 @@ def _write_page(job: _Job, path: Path, title: str) -> None:
     branch = job.branch("page")
     if branch is None:
         raise DiskError(f"the index is empty, so there is nothing to draw in {path}: add documents first")
-    about = f"{branch.concept.size:,} passages in {len(branch):,} concepts"
+    concepts = sum(1 for each in branch.walk() if each.concept.children)
+    about = f"{branch.concept.size:,} passages in {concepts:,} concepts"
     _write(job.screen, path, to_html(branch, title=title, subtitle=about, query=job.query), branch)
 
 

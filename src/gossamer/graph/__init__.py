@@ -7,5 +7,6 @@ linking         which leaves a leaf should link to
 entry_points    concepts, and a leaf of each, from which walks start
 walk            the search: from entry points along links to the nearest leaves
 calibration     what a search has to spend for a wanted recall
+growth          new vectors → leaves in the tree and in the graph, one after the other
 workspace       memory that searches reuse
 """

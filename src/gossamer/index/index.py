@@ -266,9 +266,9 @@ class Index:
         return self.state.refresh()
 
     def settle(self) -> None:
-        """Build now the links that the next search would wait for, where much was added or removed since the last one.
+        """Do now what is still to be done: let a tree that is being renewed take effect, and build missing links.
 
-        `close` does so too; nobody has to.
+        The first is an operation of the log. `close` does both where much has changed; nobody has to.
         """
         self.state.settle()
 

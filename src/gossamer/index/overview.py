@@ -24,7 +24,7 @@ from gossamer.index.state import IndexState
 from gossamer.results import Concept, ConceptChange, ConceptMatch, IndexInfo, Novelty, Topics
 from gossamer.runtime import deadline
 from gossamer.store import rows
-from gossamer.tree.arrays import TreeArrays
+from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.browsing import shown_concepts, shown_paths
 from gossamer.tree.cuts import Group
 from gossamer.tree.views import paths_to
@@ -180,7 +180,7 @@ def info(state: IndexState, db: sqlite3.Connection) -> IndexInfo:
         path=None if store.layout is None else str(store.layout.folder),
         documents=rows.count_documents(db),
         passages=0 if vectors is None else len(vectors),
-        concepts=0 if vectors is None else vectors.tree.n_nodes,
+        concepts=0 if vectors is None else vectors.tree.n_nodes - int(vectors.tree.arrays.meta[Meta.LEAVES]),
         encoder=settings.encoder,
         dim=settings.dim,
         whitened=vectors is not None and vectors.whitener is not None,

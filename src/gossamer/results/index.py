@@ -59,7 +59,7 @@ class IndexInfo:
     documents: int
     passages: int
     concepts: int
-    """Nodes of the tree, leaves included."""
+    """Nodes of the tree above the leaves, all levels counted."""
     encoder: str
     dim: int | None
     """Dimensions of the encoder's vectors; None before the first document."""

@@ -60,7 +60,7 @@ class _OfIndexes(Collector):
     _GAUGES: Final[dict[str, tuple[str, Callable[[IndexInfo], float]]]] = {
         "gossamer_documents": ("Documents in the index.", lambda info: info.documents),
         "gossamer_passages": ("Passages in the tree.", lambda info: info.passages),
-        "gossamer_concepts": ("Nodes of the tree.", lambda info: info.concepts),
+        "gossamer_concepts": ("Concepts of the tree.", lambda info: info.concepts),
         "gossamer_disk_bytes": ("Bytes on disk.", lambda info: info.bytes),
         "gossamer_snapshot_age_operations": (
             "Operations since the tree was last saved.",

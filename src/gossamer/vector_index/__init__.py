@@ -1,4 +1,14 @@
-"""`VectorIndex`: whitening, tree, links and ranking together, for people who bring vectors."""
+"""`VectorIndex`: whitening, tree, links and ranking together, for people who bring vectors.
+
+vector_index    the façade: checks vectors, says what happens in which order
+presets         the settings that "default" and "paper" stand for
+core            what searches read: whitener, tree and graph; how documents are inserted and removed
+state           the core in use, ids, settings, renewal, history; their form on disk
+staging         a change in two steps: what can fail, and what cannot
+renewal         a new core over the same documents, made by a thread beside the one in use
+raw_vectors     vectors as they came, on which a whitener is fitted again
+ids             ids of documents ↔ their numbers in the tree
+"""
 
 from gossamer.vector_index.raw_vectors import Source
 from gossamer.vector_index.staging import Staged
