@@ -20,7 +20,6 @@ from gossamer.graph.search_graph import (
     needs_building,
     neighbours_wanted,
     to_bundle,
-    too_many_waiting,
     with_added,
 )
 from gossamer.rank.guided import prepare, search_with_effort
@@ -156,16 +155,6 @@ def test_entry_points_follow_the_tree() -> None:
     leaves = np.unique(grown.graph.arrays.entry_points.leaves)
     grown.remove(grown.t.first_document[grown.t.owner[leaves]])
     assert grown.graph.arrays.entry_points.any_left, "chosen anew at once, since none was left"
-
-
-def test_a_build_is_not_put_off_where_very_many_wait(grown: Grown) -> None:
-    tree = CobwebTree(2)
-    tree.agglomerate(np.random.default_rng(0).normal(size=(19_999, 2)))
-    assert not too_many_waiting(None, tree.arrays)
-    tree.insert_many([[0.1, 0.2]])
-    assert too_many_waiting(None, tree.arrays)
-    assert not too_many_waiting(replace(grown.graph, changed=20_000), grown.t), "nothing is due"
-    assert too_many_waiting(replace(grown.graph, changed=20_000, complete=False), grown.t)
 
 
 def test_neighbours_are_wanted_where_links_are_chosen_among_all_pairs() -> None:

@@ -987,11 +987,11 @@ def test_vectors_of_another_length_made_ahead_are_refused() -> None:
 
 def test_an_index_is_closed_ready_to_be_searched(tmp_path: Path) -> None:
     """Closing ends a renewal and saves its tree; what a crash leaves is replayed to the tree that was there."""
-    E = np.random.default_rng(0).normal(size=(1400, DIM)).astype(np.float32)
+    E = np.random.default_rng(0).normal(size=(1450, DIM)).astype(np.float32)
     crashed = tmp_path / "b.gsm"
     with Index.create(tmp_path / "a.gsm", encode) as index:
         index.add([f"text {i}" for i in range(1300)], [str(i) for i in range(1300)], vectors=E[:1300])
-        for at in range(1300, 1400, 10):
+        for at in range(1300, 1450, 10):
             rows = range(at, at + 10)
             index.add([f"text {i}" for i in rows], [str(i) for i in rows], vectors=E[at : at + 10])
             assert index.state.vectors is not None

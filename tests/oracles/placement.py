@@ -35,9 +35,8 @@ class Node:
         child.parent = self
         self.children.append(child)
 
-    @property
-    def is_small(self) -> bool:
-        return 0 < len(self.children) <= SMALL and not any(child.children for child in self.children)
+    def is_small(self, most: int) -> bool:
+        return 0 < len(self.children) <= most and not any(child.children for child in self.children)
 
     def nested(self) -> frozenset[Any]:
         """The node as sets of sets: documents at the leaves."""
@@ -91,7 +90,12 @@ class OraclePlacement:
     def home(self, leaf: Node, document: int) -> Node:
         """The lowest concept that a document beside a leaf would lie in."""
         node = self.landing(leaf, document)
-        return node if node.is_small or node.parent is None else node.parent
+        return node if node.is_small(self.small()) or node.parent is None else node.parent
+
+    def small(self, more: int = 0) -> int:
+        """The leaves that a small concept has at most, in this tree and so many more leaves."""
+        assert self.root is not None
+        return max(2, min(SMALL, (len(self.root.leaves()) + more) // 12))
 
     def nearest(self, document: int) -> Node:
         assert self.root is not None
@@ -111,11 +115,12 @@ class OraclePlacement:
             beside.documents.append(document)
             return
         node = self.landing(beside, document)
-        if not node.children and node.parent is not None and node.parent.is_small:
+        most = self.small(more=1)
+        if not node.children and node.parent is not None and node.parent.is_small(most):
             node = node.parent
-        if node.is_small:
+        if node.is_small(most):
             node.adopt(Node(documents=[document]))
-            if len(node.children) > SMALL:
+            if len(node.children) > most:
                 self.divide(node)
         else:
             union = Node()

@@ -339,7 +339,7 @@ def test_concepts_are_those_of_the_oracle(points: int, dim: int, seed: int) -> N
     order = content.content_order(X)
     steps = in_steps(X[order])
     merges = agglomerate(steps.copy(), np.ones(points, np.int64), nearest_neighbours(steps, 0, silent))
-    expected = oracle.concepts(merges.tolist(), points, SMALL_CONCEPT)
+    expected = oracle.concepts(merges.tolist(), points, max(2, min(SMALL_CONCEPT, points // 12)))
     tree = CobwebTree(dim)
     tree.agglomerate(X)
     concepts = [tree.node(node).documents for node in {node for d in range(points) for node in tree.path(d)[:-1]}]

@@ -169,16 +169,18 @@ def test_duplicates_join_their_leaf() -> None:
 
 
 def test_a_full_small_concept_is_divided_by_wards_rule() -> None:
-    """Two clusters of near points: up to twelve are one concept, the thirteenth makes two of it."""
+    """Two clusters of near points: up to twelve are one concept, the thirteenth makes two of it. Others are far."""
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(7, 3)), rng.normal(size=(6, 3)) + 2.5]).astype(np.float32)
+    X = np.concatenate([rng.normal(size=(7, 3)), rng.normal(size=(6, 3)) + 2.5])
+    far = rng.normal(size=(12 * SMALL_CONCEPT, 3)) + 1000.0
     tree = CobwebTree(3, acuity=50.0)
-    tree.agglomerate(X[[*range(6), *range(7, 13)]])
-    assert len(tree.node(tree.root).children) == SMALL_CONCEPT
-    place(tree, X[6:7])
+    tree.agglomerate(np.concatenate([X[[*range(6), *range(7, 13)]], far]))
+    full = tree.path(0)[-2]
+    assert len(tree.node(full).children) == SMALL_CONCEPT
+    place(tree, X[6:7].astype(np.float32))
     tree.check()
-    halves = tree.node(tree.root).child_nodes
-    assert sorted(half.documents for half in halves) == [(0, 1, 2, 3, 4, 5, 12), (6, 7, 8, 9, 10, 11)]
+    halves, new = tree.node(full).child_nodes, tree.next_document - 1
+    assert sorted(half.documents for half in halves) == [(0, 1, 2, 3, 4, 5, new), (6, 7, 8, 9, 10, 11)]
     assert all(child.is_leaf for half in halves for child in half.child_nodes)
 
 

@@ -49,9 +49,6 @@ _ENTRY_CHANGES: Final = 4
 _SEVERAL: Final = 500
 """Removed documents up to which the nodes above each are encoded; for more, all nodes are looked through."""
 
-_TOO_MANY_WAITING: Final = 20_000
-"""New documents from which on a graph is built when they are added: a search would wait long for it."""
-
 _FINEST: Final = 1e-40
 """Lower bound of a saved step or unit of length."""
 
@@ -118,10 +115,9 @@ def is_current(graph: SearchGraph | None, t: TreeArrays) -> bool:
     return not needs_building(graph, t) and graph.calibration is not None and graph.calibration.holds(leaves)
 
 
-def too_many_waiting(graph: SearchGraph | None, t: TreeArrays) -> bool:
-    """Whether too many documents are missing from the graph to leave building it to the next search."""
-    waiting = int(t.meta[Meta.DOCUMENTS]) if graph is None else graph.changed
-    return waiting >= _TOO_MANY_WAITING and needs_building(graph, t)
+def is_outgrown(graph: SearchGraph | None) -> bool:
+    """Whether so many leaves are outside the grid of the codes that searches miss some of them."""
+    return graph is not None and graph.outside > _OUTSIDE * graph.built_leaves
 
 
 def is_worn(graph: SearchGraph, t: TreeArrays) -> bool:

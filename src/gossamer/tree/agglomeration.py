@@ -51,7 +51,7 @@ _EXACT: Final = 1500
 that is less, bbc_news had 222 clusters and an NMI of 0.93 of k-means'; with all of them 1.02.)"""
 
 SMALL_CONCEPT: Final = 12
-"""Leaves up to which a concept has them all as children, without levels between."""
+"""Leaves up to which a concept has them all as children, without levels between; fewer in a tree of few leaves."""
 
 
 # -- nearest neighbours of the leaves ------------------------------------------------------------------
@@ -311,14 +311,20 @@ def _leaves_below(merges: Ints, order: Ints) -> Ints:
     return counts
 
 
+@subkernel
+def small_concept(leaves: int) -> int:
+    """The leaves that a small concept has at most in a tree of so many: a twelfth of them, from 2 to SMALL_CONCEPT."""
+    return max(2, min(SMALL_CONCEPT, leaves // 12))
+
+
 @kernel
 def add_concepts(t: TreeArrays, plan: Dendrogram, start: int) -> int:
     """Make nodes of the merges order[start:], as far as there is room; returns where it stopped.
 
-    A union of at most SMALL_CONCEPT leaves has these as children; every other has the two that were merged.
+    A union of few leaves (`small_concept`) has these as children; every other has the two that were merged.
     """
     scale = log_scale(t.limits)
-    order, merges, nodes = plan.order, plan.merges, plan.nodes
+    order, merges, nodes, small = plan.order, plan.merges, plan.nodes, small_concept(plan.merges.shape[0] + 1)
     for i in range(start, order.shape[0]):
         if t.meta[Meta.SLOTS] == t.size.shape[0] or t.meta[Meta.INNER_ROWS] == t.mean.shape[0]:
             return i
@@ -328,7 +334,7 @@ def add_concepts(t: TreeArrays, plan: Dendrogram, start: int) -> int:
             t.size[node] += t.size[nodes[part]]
         moments_of_children(t, node)
         t.h[node] = log_det(t.m2[t.row[node]], t.size[node], scale)
-        if plan.leaves[order[i]] <= SMALL_CONCEPT:
+        if plan.leaves[order[i]] <= small:
             for part in merges[order[i]]:
                 if t.n_children[nodes[part]] > 0:
                     split(t, nodes[part])

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gossamer.array_types import NONE, Ints, Longs
 from gossamer.errors import CorruptError, ParameterError
 from gossamer.files.bundle import CURE, Arrays, Bundle
 from gossamer.results import ConceptChange
 from gossamer.tree.arrays import Meta, TreeArrays
-from gossamer.tree.identity import Members, Succession
+from gossamer.tree.identity import Succession
 
 MOST_RECORDS: Final = 64
 """Records that are kept; older ones are dropped."""
@@ -48,8 +47,6 @@ class _Record:
     """The fewest documents of concepts that are listed here: half of what is reported then, so that growth is seen."""
     ids: Ints
     sizes: Ints
-    witnesses: Ints
-    """One document of each concept. If it is elsewhere later, the slot was freed and used again in between."""
     new: Ints
     origins: Ints
     gone: Ints
@@ -93,7 +90,7 @@ class History:
         heads = [[r.operation, r.least, len(r.ids), len(r.new), len(r.gone)] for r in records]
         return {
             "history_records": np.array(heads, np.int64).reshape(-1, 5),
-            "history_census": _table([(r.ids, r.sizes, r.witnesses) for r in records], 3),
+            "history_census": _table([(r.ids, r.sizes) for r in records], 2),
             "history_new": _table([(r.new, r.origins) for r in records], 2),
             "history_gone": _table([(r.gone, r.destinations) for r in records], 2),
         }
@@ -106,7 +103,7 @@ class History:
         heads = bundle.numbers("history_records", np.int64, None, 5, least=0, most=2**62)
         if len(heads) > MOST_RECORDS or (np.diff(heads[:, 0]) < 0).any():
             raise CorruptError(f"the saved history has {len(heads)} records, or they are not in order: {CURE}")
-        census = _split(bundle, "history_census", heads[:, 2], 3)
+        census = _split(bundle, "history_census", heads[:, 2], 2)
         new = _split(bundle, "history_new", heads[:, 3], 2)
         gone = _split(bundle, "history_gone", heads[:, 4], 2)
         rows = zip(heads[:, :2].tolist(), census, new, gone, strict=True)
@@ -136,8 +133,6 @@ def _record(operation: int, tree: TreeArrays, succession: Succession | None, lis
     """The state of a tree. Of new and gone concepts the large ones, and those with an id that was `listed` before."""
     least = _reported(tree) // 2
     ids = _concepts(tree, least)
-    members = Members.of(tree, _documents(tree))
-    witnesses = members.listed[(members.first[ids] + members.end[ids]) // 2]
     none = np.empty(0, np.int32)
     new = origins = gone = destinations = none
     if succession is not None:
@@ -145,7 +140,7 @@ def _record(operation: int, tree: TreeArrays, succession: Succession | None, lis
         new, origins = succession.new[wanted], succession.origins[wanted]
         wanted = (succession.gone_sizes >= least) | np.isin(succession.gone, listed)
         gone, destinations = succession.gone[wanted], succession.destinations[wanted]
-    return _Record(operation, least, ids, tree.size[ids].astype(np.int32), witnesses, new, origins, gone, destinations)
+    return _Record(operation, least, ids, tree.size[ids].astype(np.int32), new, origins, gone, destinations)
 
 
 def _reported(tree: TreeArrays) -> int:
@@ -157,13 +152,6 @@ def _concepts(tree: TreeArrays, least: int) -> Ints:
     """The concepts with at least so many documents, ascending."""
     slots = int(tree.meta[Meta.SLOTS])
     return np.flatnonzero((tree.n_children[:slots] > 0) & (tree.size[:slots] >= least)).astype(np.int32)
-
-
-def _documents(tree: TreeArrays) -> npt.NDArray[np.bool_]:
-    """By document number: whether it is in the tree."""
-    present = np.zeros(len(tree.leaf), np.bool_)
-    present[: tree.meta[Meta.NEXT_DOCUMENT]] = tree.leaf[: tree.meta[Meta.NEXT_DOCUMENT]] != NONE
-    return present
 
 
 # -- comparing -----------------------------------------------------------------------------------------
@@ -178,9 +166,8 @@ class _Comparison:
         self._before = dict(zip(start.ids.tolist(), start.sizes.tolist(), strict=True))
         self._gone = [dict(zip(r.gone.tolist(), r.destinations.tolist(), strict=True)) for r in later]
         self._new = [dict(zip(r.new.tolist(), r.origins.tolist(), strict=True)) for r in later]
-        moved = set(start.ids[_moved(tree, start)].tolist())
         self._heirs = {id: self._heir(id) for id in self._before}
-        self._same = {id for id, heir in self._heirs.items() if heir is None and id not in moved and self._size(id)}
+        self._same = {id for id, heir in self._heirs.items() if heir is None and self._size(id)}
 
     def changes(self) -> Iterator[ConceptChange]:
         """All changes, in no order."""
@@ -231,14 +218,3 @@ class _Comparison:
         for new in reversed(self._new):
             id = new.get(id, id)
         return id
-
-
-def _moved(tree: TreeArrays, record: _Record) -> npt.NDArray[np.bool_]:
-    """For each concept of a record, whether its witness is in the tree, but not below that slot."""
-    members = Members.of(tree, _documents(tree))
-    slots, documents = int(tree.meta[Meta.SLOTS]), len(members.places)
-    moved = np.zeros(len(record.ids), np.bool_)
-    known = np.flatnonzero((record.ids < slots) & (record.witnesses >= 0) & (record.witnesses < documents))
-    ids, places = record.ids[known], members.places[record.witnesses[known]]
-    moved[known] = (places != NONE) & ((places < members.first[ids]) | (places >= members.end[ids]))
-    return moved

@@ -33,6 +33,9 @@ from gossamer.tree.structure import parents_first
 CANDIDATES: Final = 16
 """Concepts of the other tree that a concept is compared with at the end: those with the highest Jaccard index."""
 
+_RESTING: Final = 5
+"""One in so many slots is left free, those freed last, when concepts are numbered."""
+
 _LINKS: Final = ("parent", "first_child", "next_sibling", "prev_sibling")
 
 _COUNTS: Final = ("size", "n_children", "h", "s")
@@ -299,22 +302,26 @@ def keep_ids(old: TreeArrays, new: TreeArrays) -> tuple[TreeArrays, Succession]:
     """`new` with its concepts renumbered: one that is the same as a concept of `old` gets that one's slot.
 
     Other concepts get slots that `old` does not use: those never used and those freed longest ago first, then more
-    slots at the end. Slots of concepts that are gone come last in the list of free slots. Leaves keep their slots, and
-    moments their rows: `row` moves with a slot. Arrays that need not change are shared with `new`.
+    slots at the end. One in five slots stays free, so that a number is not used again soon. Slots of concepts that are
+    gone come last in the list of free slots. Leaves keep their slots, and moments their rows: `row` moves with a slot.
+    Arrays that need not change are shared with `new`.
     """
     matching = match_concepts(old, new)
     concepts = _concepts(new)
     ids = matching.old_of[concepts]
     matched = ids != NONE
     fresh, used = _unused_slots(old, new)
+    resting = min(len(fresh), (len(fresh) + len(used)) // _RESTING)
+    fresh, rested = fresh[: len(fresh) - resting], fresh[len(fresh) - resting :]
     slots = max(int(old.meta[Meta.SLOTS]), int(new.meta[Meta.SLOTS]))
     unmatched = len(ids) - int(np.count_nonzero(matched))
     slots_needed = slots + max(0, unmatched - len(fresh))
     fresh = np.concatenate([fresh, np.arange(slots, slots_needed, dtype=fresh.dtype)])
     ids[~matched] = fresh[:unmatched]
-    free = np.concatenate([fresh[unmatched:], np.setdiff1d(used, ids)])
+    left = np.concatenate([fresh[unmatched:], rested])
+    free = np.concatenate([left, np.setdiff1d(used, ids)])
     freed = _freed_at(old, free)
-    freed[len(fresh) - unmatched :] = new.meta[Meta.CHANGES]
+    freed[len(left) :] = new.meta[Meta.CHANGES]
     extended = with_room(new, 0, slots_needed - int(new.meta[Meta.SLOTS]))
     return _renumbered(extended, concepts, ids, free, freed), _succession(old, new, matching, ids)
 

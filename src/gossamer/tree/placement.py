@@ -7,7 +7,7 @@ Uniting a concept v with x loses n·h:
 and the parent p of v, of K children, was formed at a mean loss of (n_p·h(p) − Σ n_c·h(c)) / (K − 1) for each merge. x
 climbs from the nearest leaf while that is less than loss(v, x): there v is nearer to its siblings than to x. It is the
 rule by which agglomeration would have merged x, applied to one path (after Kobren et al. 2017). A small concept takes
-x in among its leaves, and is divided into two by Ward's rule when it has more than SMALL_CONCEPT of them.
+x in among its leaves, and is divided into two by Ward's rule when it has too many of them (`small_concept`).
 
 A tree that grows so depends on the order of arrival a little; it is agglomerated again as it grows
 (`vector_index.renewal`).
@@ -20,11 +20,11 @@ import numpy as np
 from gossamer.array_types import NONE, Doubles, Floats, Ints
 from gossamer.neighbours.ordering import copy
 from gossamer.runtime.jit import kernel, subkernel
-from gossamer.tree.agglomeration import SMALL_CONCEPT
+from gossamer.tree.agglomeration import SMALL_CONCEPT, small_concept
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.insertion import has_room, join, moments_of_children, sum_of_children, widen
 from gossamer.tree.scoring import squared_distance
-from gossamer.tree.structure import add_document, attach, detach, find_leaf, new_inner, new_leaf, replace
+from gossamer.tree.structure import add_document, attach, detach, find_leaf, fresh_inner, new_leaf, replace
 from gossamer.tree.utility import (
     TIE,
     LogScale,
@@ -142,7 +142,7 @@ def _h_with(t: TreeArrays, node: int, x: Doubles, scale: LogScale) -> float:
 @subkernel
 def is_small(t: TreeArrays, node: int) -> bool:
     """Whether a node has leaves alone as children, and few of them."""
-    if t.n_children[node] == 0 or t.n_children[node] > SMALL_CONCEPT:
+    if t.n_children[node] == 0 or t.n_children[node] > small_concept(t.meta[Meta.LEAVES]):
         return False
     child = t.first_child[node]
     while child != NONE:
@@ -167,11 +167,11 @@ def place(t: TreeArrays, leaf: int, beside: int, x: Doubles, work: PlaceWorkspac
     if is_small(t, node):
         attach(t, node, leaf)
         t.meta[Meta.INSERTED] += 1
-        if t.n_children[node] > SMALL_CONCEPT:
+        if t.n_children[node] > small_concept(t.meta[Meta.LEAVES]):
             _divide(t, node, scale, work)
         above = node
     else:
-        union = new_inner(t)
+        union = fresh_inner(t)
         replace(t, node, union)
         attach(t, union, node)
         attach(t, union, leaf)
@@ -224,7 +224,7 @@ def _divide(t: TreeArrays, node: int, scale: LogScale, work: PlaceWorkspace) -> 
 @subkernel
 def _put_below(t: TreeArrays, node: int, leaves: Ints, group: Ints, number: int, scale: LogScale) -> None:
     """Make a child of a node over those of its leaves that are in one group."""
-    part = new_inner(t)
+    part = fresh_inner(t)
     for i in range(leaves.shape[0]):
         if group[i] == number:
             detach(t, leaves[i])

@@ -39,13 +39,22 @@ def new_leaf(t: TreeArrays, x: Floats) -> int:
 def new_inner(t: TreeArrays) -> int:
     """An internal node without children; the caller fills in its moments."""
     node = t.meta[Meta.FREE_INNER]
-    if node != NONE:
-        t.meta[Meta.FREE_INNER] = t.next_sibling[node]
-    else:
-        node = t.meta[Meta.SLOTS]
-        t.meta[Meta.SLOTS] += 1
-        t.row[node] = t.meta[Meta.INNER_ROWS]
-        t.meta[Meta.INNER_ROWS] += 1
+    if node == NONE:
+        return fresh_inner(t)
+    t.meta[Meta.FREE_INNER] = t.next_sibling[node]
+    _clear(t, node)
+    t.changed[t.row[node]] = t.meta[Meta.CHANGES]
+    t.meta[Meta.NODES] += 1
+    return node
+
+
+@subkernel
+def fresh_inner(t: TreeArrays) -> int:
+    """An internal node in a slot that was never used: its number was never that of another concept."""
+    node = t.meta[Meta.SLOTS]
+    t.meta[Meta.SLOTS] += 1
+    t.row[node] = t.meta[Meta.INNER_ROWS]
+    t.meta[Meta.INNER_ROWS] += 1
     _clear(t, node)
     t.changed[t.row[node]] = t.meta[Meta.CHANGES]
     t.meta[Meta.NODES] += 1

@@ -18,6 +18,7 @@ import numpy as np
 
 from gossamer.array_types import Floats, Longs
 from gossamer.errors import OutOfMemoryError
+from gossamer.graph import search_graph
 from gossamer.rank.path_sum import PathSum
 from gossamer.results import DocId
 from gossamer.tree.cobweb import Progress
@@ -121,7 +122,7 @@ def _stage_living(
         _replace_ids(state, E, ids, removed, gone)
         if state.renewal is not None:
             state.renewal.follow(Change(E, gone))
-        elif state.clock - state.started >= period(state.started_size):
+        elif state.clock - state.started >= period(state.started_size) or search_graph.is_outgrown(state.graph):
             _start_renewal(state)
 
     return Staged(state, _reported(apply, progress, len(E)))
