@@ -40,8 +40,10 @@ from gossamer.runtime.jit import kernel, subkernel
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.structure import parents_first
 
-STRENGTH: Final = 0.07
-"""η of the formula."""
+STRENGTH: Final = 0.08
+"""η of the formula. (In an index that grows, over the last tenth of 20newsgroups: 0.88 of the ids are kept with 0.07,
+0.90 with 0.08 and 0.94 with 0.11; but with 0.11 early groups stay too long, and at the end of a stream of bbc_news the
+purity is 0.93 of that of a bulk build, where it is 0.99 with 0.08.)"""
 
 _DOUBT: Final = 8.0
 """How fast trust falls with the difference of two divisions,"""
