@@ -231,6 +231,10 @@ def _quality(classes: Longs, merges: Longs) -> dict[str, Cell]:
 
 BY_WARD, BY_LOSS = "Ward's rule", "n·h"
 _EXACTLY, _NEARLY, _PURITY = "groups in common", f"of ≥ {LARGE}, Jaccard ≥ {SAME}", "dendrogram purity"
+_ORDER: Final = (
+    "collection", "agglomerated by", "acuity / variance", _EXACTLY, _NEARLY, "rank correlation", "a · loss / ΔSSE",
+    _PURITY, "NMI",
+)  # fmt: skip
 _NOTE: Final = (
     f"At most {DOCUMENTS:,} documents of each, in the whitened space of the default, all pairs compared. Groups in "
     f"common: of all groups of Ward's tree, those that are in the other tree too; then of those with {LARGE} or more "
@@ -241,6 +245,7 @@ _NOTE: Final = (
 
 def table(found: list[Row]) -> Table:
     """All rows together."""
+    found = [{name: row.get(name) for name in _ORDER} for row in found]
     digits = dict.fromkeys(("rank correlation", "a · loss / ΔSSE", _PURITY, "NMI"), 3)
     shown = {"acuity / variance": "g", _EXACTLY: ".0%", _NEARLY: ".0%"}
     brief = ("collection", "agglomerated by", "acuity / variance", _EXACTLY, "rank correlation", "NMI")

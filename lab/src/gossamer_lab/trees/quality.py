@@ -55,8 +55,10 @@ def report(wanted: Wanted, job: Job) -> Report:
     for name in wanted.collections:
         data = load(name, job, model=wanted.model, most=wanted.documents, seed=wanted.seed)
         whole = measure(data, methods.whole_methods(), wanted.orders, job.say)
-        sampled = data.sample(wanted.sample, wanted.seed)
-        labelled += _rows(data, whole) + _rows(sampled, measure(sampled, methods.tree_methods(), 1, job.say))
+        sampled, compared = data.sample(wanted.sample, wanted.seed), methods.tree_methods()
+        if len(sampled) == len(data):
+            del compared[DEFAULT]  # it is among those over all documents
+        labelled += _rows(data, whole) + _rows(sampled, measure(sampled, compared, 1, job.say))
         ratios[data.name] = (whole[DEFAULT]["NMI"] or 0.0) / (whole[KMEANS]["NMI"] or np.nan)
         tops.append(topics.measure(data.name, data.E, wanted.orders, job.say))
         both += criteria.rows(data, job.say, wanted.seed)
