@@ -98,7 +98,7 @@ def quality(E: Matrix, Q: Matrix, targets: npt.NDArray[np.int64]) -> list[Row]:
 def building(E: Matrix, sizes: list[tuple[int, float, float]]) -> list[Row]:
     """Tree alone, one core, after compilation."""
     rows = []
-    default = Whitener(strength=0.5).fit_transform(E)
+    default = Whitener().fit_transform(E)
     paper = Whitener(strength=1.0, sphere=False).fit_transform(E)
     for name, X, acuity, which in (("default", default, 5.0, 1), ("paper", paper, CobwebTree.PAPER_ACUITY, 2)):
         for size in sizes:
@@ -124,9 +124,9 @@ def beside_faiss(E: Matrix, Q: Matrix) -> list[Row]:
 
     from gossamer_lab.engine import cores
 
-    whitener = Whitener(strength=0.5).fit(E)
+    whitener = Whitener().fit(E)
     X, Y = whitener.transform(E[:10_000]), whitener.transform(Q[:1000])
-    ours = VectorIndex(X.shape[1], whitener=None, acuity=5.0, refine=None, links=False)
+    ours = VectorIndex(X.shape[1], whitener=None, acuity=5.0, structure="cobweb", links=False)
     ours.add(X)
     flat = faiss.IndexFlatL2(X.shape[1])
     flat.add(X)

@@ -23,18 +23,20 @@ from gossamer.lexical.fulltext import bm25, informative_words, query_words
 from gossamer.rank.fusion import WEIGHT
 from gossamer.rank.guided import effort_for, prepare, search_with_effort
 from gossamer.rank.request import SearchRequest
+from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.threads import cores
 from gossamer.tree.arrays import Meta
+from gossamer.tree.browsing import shown_children
 from gossamer.tree.cuts import best_cut
 from gossamer.tree.structure import parents_first
+from gossamer.vector_index.core import Structure, auto_acuity
 from gossamer.vector_index.presets import PRESETS
-from gossamer.vector_index.state import auto_acuity
 from gossamer.whitening.whitening import Whitening
 
 __all__ = [
-    "WEIGHT", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Whitening", "as_vectors", "auto_tree", "best_groups",
-    "cache_folder", "concept_of_size", "cores", "count_leaves", "default_settings", "default_whitening",
-    "group_of_each", "memberships", "structure", "tree_bytes", "word_index",
+    "WEIGHT", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Structure", "Whitening", "as_vectors", "auto_tree",
+    "best_groups", "cache_folder", "concept_of_size", "cores", "count_leaves", "default_settings", "default_whitening",
+    "group_of_each", "kernel", "memberships", "shown_sizes", "structure", "subkernel", "tree_bytes", "word_index",
 ]  # fmt: skip
 
 _LONGEST: Final = 1.3
@@ -46,13 +48,13 @@ class DefaultSettings(NamedTuple):
 
     acuity: float | Literal["auto"]
     context: float
-    refine: Literal["auto"] | None
+    structure: Structure
 
 
 def default_settings() -> DefaultSettings:
     """The tree's settings in the default preset."""
     preset = PRESETS["default"]
-    return DefaultSettings(preset.acuity, preset.context, preset.refine)
+    return DefaultSettings(preset.acuity, preset.context, preset.structure)
 
 
 def default_whitening() -> Whitening:
@@ -74,11 +76,17 @@ def best_groups(index: VectorIndex, n: int) -> list[Longs]:
 
 
 def group_of_each(index: VectorIndex, ids: Longs, n: int) -> Longs:
-    """For each of these documents, the group of the best cut into about n groups that it is in."""
+    """For each of these documents, the group of the best cut into n groups that it is in."""
     group = np.full(index.tree.next_document, NONE, np.int64)
     for number, documents in enumerate(best_groups(index, n)):
         group[documents] = number
     return group[index.state.numbers(ids.tolist())]
+
+
+def shown_sizes(index: VectorIndex) -> Longs:
+    """Documents of each child of the root that people see."""
+    arrays = index.tree.arrays
+    return arrays.size[shown_children(arrays, index.tree.root)].astype(np.int64)
 
 
 def structure(index: VectorIndex, ids: Longs | None = None) -> tuple[Longs, Longs]:

@@ -80,8 +80,8 @@ class Panel:
     """Where to draw a line across, as for a bar to reach."""
 
 
-def panels(drawn: Sequence[Panel], path: Path, *, across: str, columns: int) -> Path:
-    """Several panels in rows of `columns`. A label has the same colour in all of them."""
+def panels(drawn: Sequence[Panel], path: Path, *, across: str, columns: int, logarithmic: bool = False) -> Path:
+    """Several panels in rows of `columns`; `logarithmic` across. A label has the same colour in all of them."""
     rows = -(-len(drawn) // columns)
     figure = Figure(figsize=(4.2 * columns + 1.5, 3.2 * rows), layout="constrained")
     FigureCanvasAgg(figure)
@@ -96,6 +96,8 @@ def panels(drawn: Sequence[Panel], path: Path, *, across: str, columns: int) -> 
             axes.axhline(panel.level, color="#999999", linestyle="--", linewidth=1.0)
         if panel.logarithmic:
             axes.set_yscale("log")
+        if logarithmic:
+            axes.set_xscale("log")
         axes.set_xlabel(across)
         axes.set_title(panel.title, fontsize=10)
         axes.grid(visible=True, which="both", alpha=0.25)

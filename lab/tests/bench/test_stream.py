@@ -218,8 +218,7 @@ def test_k_means_learns_in_batches_and_cannot_unlearn() -> None:
 
 def test_cobweb_alone_never_rebuilds() -> None:
     data = labelled(1300)
-    bulk = OfIndex.built_at_once(data.E, np.arange(1300)).index
-    index = systems.cobweb_alone(data, bulk)
+    index = systems.cobweb_alone(data.E.shape[1])
     for row in range(1300):
         index.add(data.E[row : row + 1], [row])
     assert sum(index.tree.stats().operators.values()) >= 1299

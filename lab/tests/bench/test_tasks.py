@@ -101,7 +101,7 @@ def test_ratios_are_taken_at_the_same_recall() -> None:
 
 def test_where_hnswlib_is_missing_it_is_named_and_left_out(data: Data) -> None:
     report = build.run(data, repeats=1, n_threads=1, say=quiet, hnswlib=False)
-    ours = [build.GROW, build.REFINE, build.LOAD, build.LINK, build.ADD]
+    ours = [build.GROW, build.REBUILD, build.LOAD, build.LINK, build.ADD]
     assert [row["what"] for row in report.sections[0].rows] == [*ours, systems.USEARCH, systems.FAISS_HNSW]
     assert "hnswlib is left out" in report.sections[0].notes[-1]
     assert report.sections[1].rows == []
@@ -143,11 +143,11 @@ def test_building_is_compared_with_hnswlib(data: Data) -> None:
     pytest.importorskip("hnswlib", reason="hnswlib is not installed: building is not compared with it")
     report = build.run(data, repeats=1, n_threads=1, say=quiet)
     names = [row["what"] for row in report.sections[1].rows]
-    assert names[:3] == ["tree alone", "tree, refined", "tree, refined, linked"]
-    assert names[3:] == ["tree loaded at once", "tree loaded at once, linked", build.ADD]
-    alone, refined, linked, loaded, loaded_linked, _ = (row["ratio of best rounds"] for row in report.sections[1].rows)
-    assert 0 < alone < refined < linked
-    assert 0 < loaded < loaded_linked
+    assert names[:3] == ["inserted", "inserted, rebuilt", "inserted, rebuilt, linked"]
+    assert names[3:] == ["agglomerated at once", "agglomerated at once, linked", build.ADD]
+    ratios = [row["ratio of best rounds"] for row in report.sections[1].rows]
+    assert 0 < ratios[0] < ratios[1] < ratios[2]
+    assert 0 < ratios[3] < ratios[4]
 
 
 def test_growth_is_measured_at_every_size(data: Data) -> None:

@@ -48,7 +48,8 @@ def test_hostile_texts_are_drawn_as_they_are(index: Index, texts: dict[str, str]
 
 
 def test_no_box_lies_on_another(small: Branch) -> None:
-    boxes = sorted(lay_out(small, Fonts()).values(), key=lambda box: (box.x, box.y))
+    with quiet():
+        boxes = sorted(lay_out(small, Fonts()).values(), key=lambda box: (box.x, box.y))
     for above, below in pairwise(boxes):
         if above.x == below.x:
             assert above.y + above.height / 2 <= below.y - below.height / 2 + 1e-9

@@ -17,7 +17,7 @@ from gossamer_lab.engine import Floats, Kernel, auto_tree
 from gossamer_lab.methods.rankers import has_hnswlib
 from gossamer_lab.timing import Say, Times, threads
 
-GROW, REFINE, LOAD = "growing the tree", "refining it", "loading it at once, refined"
+GROW, REBUILD, LOAD = "inserting by Cobweb's operators", "rebuilding the tree", "agglomerating all at once"
 LINK, ADD = "linking its leaves", "VectorIndex.add"
 
 
@@ -43,7 +43,7 @@ def run(data: Data, *, repeats: int, n_threads: int, say: Say, hnswlib: bool | N
 
 
 _NOTE: Final = (
-    "Whitening is in none of these times. Growing uses one core, all other steps use all for most of what they do. "
+    "Whitening is in none of these times. Inserting uses one core, all other steps use all for most of what they do. "
     "core seconds: of all cores together, best round; where other programs run they are the steadier figure."
 )
 
@@ -54,7 +54,7 @@ def steps(X: Floats) -> Iterator[str]:
     kernel.tree.insert_many(X)
     yield GROW
     kernel.rebuild(keep=True)
-    yield REFINE
+    yield REBUILD
     kernel = Kernel(auto_tree(X))
     kernel.load(X)
     yield LOAD
@@ -98,13 +98,13 @@ def _whole(name: str, build: Callable[..., Built], *arguments: Any) -> Callable[
 
 
 def compare(spent: dict[str, Spent]) -> list[Row]:
-    """Tree alone, with refining, and with links, over hnswlib's time."""
+    """The tree inserted, rebuilt and linked, and the tree agglomerated at once, over hnswlib's time."""
     if HNSWLIB not in spent:
         return []
     theirs = spent[HNSWLIB]
     sums: dict[str, tuple[str, ...]] = {
-        "tree alone": (GROW,), "tree, refined": (GROW, REFINE), "tree, refined, linked": (GROW, REFINE, LINK),
-        "tree loaded at once": (LOAD,), "tree loaded at once, linked": (LOAD, LINK), ADD: (ADD,),
+        "inserted": (GROW,), "inserted, rebuilt": (GROW, REBUILD), "inserted, rebuilt, linked": (GROW, REBUILD, LINK),
+        "agglomerated at once": (LOAD,), "agglomerated at once, linked": (LOAD, LINK), ADD: (ADD,),
     }  # fmt: skip
     rows: list[Row] = []
     for name, parts in sums.items():

@@ -27,7 +27,7 @@ _LOWEST: Final = 0.8
 
 SAME_QUESTION: Final = (
     "All systems search the same vectors, whitened once. With context 0 gossamer's exhaustive ranking is exact L2, so "
-    "all of them answer the same question; recall@10 is against it. Rows with context 1 or the paper's acuity "
+    "all of them answer the same question; recall@10 is against it. Rows with context 1 or the paper's tree "
     "search for the paper's path-sum instead: their recall is against path-sum over all documents of the same tree."
 )
 

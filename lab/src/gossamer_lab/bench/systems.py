@@ -36,7 +36,7 @@ M: Final = 16
 EF_CONSTRUCTION: Final = 200
 """M and ef_construction of every HNSW graph: hnswlib's usual values."""
 
-LINKED, TREE, PATH_SUM, PAPER = "gossamer", "gossamer, tree alone", "gossamer, context 1", "gossamer, paper's acuity"
+LINKED, TREE, PATH_SUM, PAPER = "gossamer", "gossamer, tree alone", "gossamer, context 1", "gossamer, paper's tree"
 HNSWLIB, USEARCH, FLAT, IVF, FAISS_HNSW = "hnswlib", "usearch", "faiss flat", "faiss IVF", "faiss HNSW"
 
 
@@ -104,9 +104,12 @@ def _in_quick_run(contender: Contender) -> bool:
 # -- gossamer --------------------------------------------------------------------------------------
 
 
-def build_gossamer(X: Floats, *, links: bool = True, acuity: float | Literal["auto"] = "auto") -> Built:
+def build_gossamer(X: Floats, *, links: bool = True) -> Built:
     """The default index over vectors that are whitened already."""
-    index = VectorIndex(X.shape[1], whitener=None, acuity=acuity, links=links)
+    return _built(VectorIndex(X.shape[1], whitener=None, links=links), X)
+
+
+def _built(index: VectorIndex, X: Floats) -> Built:
     seconds, _ = clock(lambda: grow(index, X))
     return Built(index, seconds, sum(tree_bytes(index).values()) + sum(Kernel.of(index).bytes().values()))
 
@@ -157,8 +160,9 @@ def path_sum(system: str, built: Built, k: int) -> Iterator[Contender]:
 
 
 def paper_tree(X: Floats, k: int) -> Iterator[Contender]:
-    """Path-sum with the paper's acuity, whose trees are flatter."""
-    yield from path_sum(PAPER, build_gossamer(X, acuity=CobwebTree.PAPER_ACUITY), k)
+    """Path-sum in the paper's tree: Cobweb's operators, and an acuity that makes flat trees."""
+    index = VectorIndex(X.shape[1], whitener=None, structure="cobweb", acuity=CobwebTree.PAPER_ACUITY)
+    yield from path_sum(PAPER, _built(index, X), k)
 
 
 def tree_alone(X: Floats, k: int) -> Iterator[Contender]:

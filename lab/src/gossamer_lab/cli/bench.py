@@ -78,7 +78,7 @@ def build(
     vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
     repeats: Repeats = None, threads: Threads = None, quick: Quick = False, json: Json = None,
 ) -> None:  # fmt: skip
-    """Build times: tree, refining and links, beside the graphs of others, on all cores.
+    """Build times: inserting, rebuilding, agglomerating and linking, beside the graphs of others, on all cores.
 
     Examples:
 

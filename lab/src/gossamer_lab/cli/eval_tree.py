@@ -1,4 +1,4 @@
-"""`gossamer eval tree`: the concept tree beside k-means and Ward, by classes that people gave."""
+"""`gossamer eval tree`: the concept tree beside k-means, Ward and Cobweb alone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tree(
         list[str] | None,
         typer.Option(
             help="20newsgroups, banking77, bbc_news, or a folder with a corpus.jsonl of texts and labels; can be "
-            "given several times. The three by default."
+            "given several times. The three by default, and qqp and msmarco for topics."
         ),
     ] = None,
     model: Model = "minilm",
@@ -57,16 +57,19 @@ def tree(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure the tree by known classes: its best cut beside k-means, all of it beside Ward, before and after refine.
+    """Measure the tree: agreement with known classes, topics and the view of the root, Cobweb's loss and Ward's rule.
 
     Texts are encoded once and kept; the first run takes minutes.
     """
     screen = Screen(json=json, quiet=quiet)
     with screen.working("starting"):
+        from gossamer_lab.trees import criteria
         from gossamer_lab.trees import quality as task
         from gossamer_lab.trees.labelled import NAMES
+        from gossamer_lab.trees.topics import SETS
     wanted = task.Wanted(
         collections=tuple(collection or NAMES),
+        sets=() if collection else SETS,
         model=model,
         orders=orders or (2 if quick else 3),
         sample=sample or (_QUICK if quick else 6000),
@@ -75,4 +78,4 @@ def tree(
     )
     with watched(screen, data, cache, quick=quick) as job:
         report = task.report(wanted, job)
-    finish(screen, report, out)
+    finish(screen, report, out, draw=lambda out: criteria.picture(report, out))

@@ -93,16 +93,16 @@ def _trials(quick: bool) -> list[_Trial]:
     paper = CobwebTree.PAPER_ACUITY
     strengths = (0.0, 0.25, 0.5, 1.0) if quick else (0.0, 0.1, 0.25, 0.4, 0.5, 0.75, 1.0, "auto")
     shares = (0.96, 0.99) if quick else (0.9, 0.96, 0.98, 0.99, 1.0)
-    contexts = [{"context": c} for c in (0.0, 0.05, 0.2, 1.0)]
-    contexts += [{"context": c, "acuity": paper} for c in (0.05, 0.1, 0.2, 1.0)]
-    trees: list[dict[str, Any]] = [{}, {"refine": None}, {"acuity": paper}, {"acuity": 1.0}]
+    contexts: list[dict[str, Any]] = [{"context": c} for c in (0.0, 0.05, 0.2, 1.0)]
+    contexts += [{"context": c, "acuity": paper, "structure": "cobweb"} for c in (0.05, 0.1, 0.2, 1.0)]
+    trees: list[dict[str, Any]] = [{}, {"structure": "cobweb"}, {"acuity": paper}, {"acuity": 1.0}]
     weights = (0.0, 0.05, 0.1, WEIGHT, 0.2, 0.3)
     return [
         _Trial("components", "Share of variance kept", [{"n_components": share} for share in shares]),
         _Trial("strength", "Strength of whitening γ", [{"strength": strength} for strength in strengths]),
         _Trial("sphere", "Sphere", [{"sphere": True}, {"sphere": False}]),
-        _Trial("context", "Context, and the acuity it depends on", contexts),
-        _Trial("guided", "Acuity and refining in guided search", trees, guided, False, _NOT_CHOSEN),
+        _Trial("context", "Context, and the acuity and structure it depends on", contexts),
+        _Trial("guided", "Acuity and structure in guided search", trees, guided, False, _NOT_CHOSEN),
         _Trial("weight", "Weight of BM25", [{"weight": weight} for weight in weights]),
     ]
 

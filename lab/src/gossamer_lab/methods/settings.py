@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 
 from gossamer import VectorIndex, Whitener
-from gossamer_lab.engine import Floats, default_settings, default_whitening
+from gossamer_lab.engine import Floats, Structure, default_settings, default_whitening
 from gossamer_lab.methods.prepared import Prepared
 from gossamer_lab.methods.rankers import Found, Method, flat, fused, unit_rows
 
@@ -26,7 +26,7 @@ class Settings:
     sphere: bool = _WHITENING.sphere
     acuity: float | Literal["auto"] = _TREE.acuity
     context: float = _TREE.context
-    refine: Literal["auto"] | None = _TREE.refine
+    structure: Structure = _TREE.structure
     weight: float = 0.0
     """Weight of BM25; 0 ranks by vectors alone."""
 
@@ -90,7 +90,7 @@ def _guided(task: Prepared, settings: Settings, k: int) -> Found:
 def _index(task: Prepared, settings: Settings, *, links: bool) -> VectorIndex:
     def grow() -> VectorIndex:
         whitener, dim = _whitener(task, settings), task.data.E.shape[1]
-        index = VectorIndex(dim, whitener=whitener, acuity=settings.acuity, refine=settings.refine, links=links)
+        index = VectorIndex(dim, whitener=whitener, acuity=settings.acuity, structure=settings.structure, links=links)
         rows = task.arrival()
         index.add(task.data.E[rows], ids=rows.tolist())
         return index

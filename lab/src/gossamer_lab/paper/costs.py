@@ -130,7 +130,8 @@ def growth(setting: Setting) -> list[Table]:
     whole = setting.task("qqp", "minilm", max(sizes))
     rows: list[Row] = []
     notes = [
-        "µs an insert: the whole build over the documents, with refining for the default, without links, one thread."
+        "µs an insert: the whole build over the documents, inserted one by one by the paper's preset and agglomerated "
+        "by the default, without links, one thread."
     ]
     presets: tuple[Preset, ...] = ("paper", "default")
     for preset in presets:

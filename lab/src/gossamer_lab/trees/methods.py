@@ -1,4 +1,4 @@
-"""What is compared: k-means and Ward of scikit-learn, BERTopic if installed, and the index, also without refining."""
+"""What is compared: k-means and Ward of scikit-learn, BERTopic if installed, and the index with either structure."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from gossamer import VectorIndex
-from gossamer_lab.engine import Longs, best_groups, default_whitening, structure
+from gossamer_lab.engine import Longs, Structure, best_groups, default_whitening, structure
 from gossamer_lab.timing import clock
 from gossamer_lab.trees.labelled import Labelled
 from gossamer_lab.trees.measures import Dendrogram
 
-KMEANS, KMEANS_WHITENED = "k-means", "k-means, whitened"
-WARD, WARD_WHITENED = "Ward", "Ward, whitened"
+KMEANS, WARD, WARD_WHITENED = "k-means", "Ward", "Ward, whitened"
 BERTOPIC: Final = "BERTopic, its own number"
 DEFAULT: Final = "Gossamer"
-BEFORE, AS_FILED = f"{DEFAULT}, before refine", f"{DEFAULT}, file order"
-AS_WHITENED: Final = f"{DEFAULT}, agglomerated as whitened"
+COBWEB, COBWEB_FILED = "Cobweb's operators", "Cobweb's operators, file order"
 
-FIXED: Final = (WARD, WARD_WHITENED, AS_FILED)
+FIXED: Final = (WARD, WARD_WHITENED, COBWEB_FILED)
 """Methods without chance: one run is enough."""
 
 _STARTS: Final = 10
@@ -47,12 +45,10 @@ def whole_methods() -> dict[str, Method]:
     """What is compared over all documents."""
     return {
         KMEANS: _k_means,
-        KMEANS_WHITENED: lambda data, seed: _k_means(_whitened(data), seed),
         **({BERTOPIC: bertopic} if find_spec("bertopic") else {}),
-        BEFORE: lambda data, seed: _gossamer(data, _shuffled(data, seed), refine=None),
-        AS_WHITENED: lambda data, seed: _gossamer(data, _shuffled(data, seed), refine=None, passes=1),
-        DEFAULT: lambda data, seed: _gossamer(data, _shuffled(data, seed)),
-        AS_FILED: lambda data, seed: _gossamer(data, np.arange(len(data))),
+        DEFAULT: lambda data, seed: _index(data, _shuffled(data, seed), "living"),
+        COBWEB: lambda data, seed: _index(data, _shuffled(data, seed), "cobweb"),
+        COBWEB_FILED: lambda data, seed: _index(data, np.arange(len(data)), "cobweb"),
     }
 
 
@@ -61,7 +57,7 @@ def tree_methods() -> dict[str, Method]:
     return {
         WARD: lambda data, seed: _ward(data),
         WARD_WHITENED: lambda data, seed: _ward(_whitened(data)),
-        **{name: method for name, method in whole_methods().items() if name.startswith(DEFAULT)},
+        DEFAULT: lambda data, seed: _index(data, _shuffled(data, seed), "living"),
     }
 
 
@@ -88,26 +84,20 @@ def _ward(data: Labelled) -> Found:
 
     ward = AgglomerativeClustering(data.n_classes, linkage="ward", compute_full_tree=True)
     seconds, made = clock(lambda: ward.fit(data.E))
-    n = len(data)
-    parent = np.full(2 * n - 1, -1, np.int64)
-    for merge, pair in enumerate(made.children_):
-        parent[pair] = n + merge
-    return Found(made.labels_.astype(np.int64), seconds, Dendrogram(parent, np.arange(n)))
+    return Found(made.labels_.astype(np.int64), seconds, Dendrogram.of_merges(made.children_))
 
 
 def _shuffled(data: Labelled, seed: int) -> Longs:
     return np.random.default_rng(seed).permutation(len(data))
 
 
-def _gossamer(data: Labelled, order: Longs, *, refine: Literal["preset"] | None = "preset", passes: int = 0) -> Found:
-    """The index over the documents in that order, and its best cut; `passes` rebuild the tree as whitened."""
-    index = VectorIndex(data.E.shape[1], refine=refine, links=False)
+def _index(data: Labelled, order: Longs, kind: Structure) -> Found:
+    """An index over the documents, added at once in that order, and its best cut."""
+    index = VectorIndex(data.E.shape[1], structure=kind, links=False)
     groups = np.zeros(len(data), np.int64)
 
     def build() -> None:
         index.add(data.E[order])
-        if passes:
-            index.tree.refine(passes)
         for group, documents in enumerate(best_groups(index, data.n_classes)):
             groups[order[documents]] = group
 

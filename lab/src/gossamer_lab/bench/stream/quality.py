@@ -123,7 +123,7 @@ class _Streams:
             self._build(streamed, stream.present_at(self._sizes))
             for name, make in makers.items():
                 self._tell(order, name, done, len(orders))
-                system = make(self._data, self._at_once.index, self._seed)
+                system = make(self._data, self._seed)
                 streamed.systems[name] = self._watch(streamed, stream, system)
             yield streamed
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from inspect import signature
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -50,17 +49,17 @@ class System(Protocol):
         """The documents `rows`, which are those that are there, in about n groups; None where it is too early."""
 
 
-Maker: TypeAlias = Callable[[Labelled, VectorIndex, int], System]
-"""Takes the collection, an index of all of it that was built at once, and a seed."""
+Maker: TypeAlias = Callable[[Labelled, int], System]
+"""Takes the collection and a seed."""
 
 
 def systems() -> dict[str, Maker]:
     """The systems that are installed."""
     return {
-        GOSSAMER: lambda data, bulk, seed: OfIndex(data.E, VectorIndex(data.E.shape[1])),
-        COBWEB: lambda data, bulk, seed: OfIndex(data.E, cobweb_alone(data, bulk)),
-        KMEANS: lambda data, bulk, seed: OnlineKMeans(data, seed),
-        **({BERTOPIC: lambda data, bulk, seed: OnlineBertopic(data, seed)} if find_spec("bertopic") else {}),
+        GOSSAMER: lambda data, seed: OfIndex(data.E, VectorIndex(data.E.shape[1])),
+        COBWEB: lambda data, seed: OfIndex(data.E, cobweb_alone(data.E.shape[1])),
+        KMEANS: lambda data, seed: OnlineKMeans(data, seed),
+        **({BERTOPIC: lambda data, seed: OnlineBertopic(data, seed)} if find_spec("bertopic") else {}),
     }
 
 
@@ -99,14 +98,9 @@ class OfIndex:
         return Look(group_of_each(self.index, rows, n), Dendrogram(*structure(self.index, rows)))
 
 
-def cobweb_alone(data: Labelled, bulk: VectorIndex) -> VectorIndex:
-    """An index that sorts documents by Cobweb's four operators and never rebuilds."""
-    dim = data.E.shape[1]
-    if "structure" in signature(VectorIndex).parameters:
-        options: dict[str, Any] = {"structure": "cobweb", "links": False}
-        return VectorIndex(dim, **options)
-    # Without that option: whitener and acuity of the bulk build, so that neither is chosen anew while it grows.
-    return VectorIndex(dim, whitener=bulk.whitener, acuity=bulk.tree.acuity, refine=None, links=False)
+def cobweb_alone(dim: int) -> VectorIndex:
+    """An index that inserts documents by Cobweb's four operators and never rebuilds."""
+    return VectorIndex(dim, structure="cobweb", links=False)
 
 
 # -- others ----------------------------------------------------------------------------------------
@@ -159,10 +153,8 @@ class OnlineKMeans(_Batched):
         centres = len(self._means.cluster_centers_)
         ward = AgglomerativeClustering(min(n, centres), linkage="ward", compute_full_tree=True)
         ward.fit(self._means.cluster_centers_)
-        parent = np.full(2 * centres - 1, -1, np.int64)
-        for merge, pair in enumerate(ward.children_):
-            parent[pair] = centres + merge
-        return Look(ward.labels_[nearest].astype(np.int64), Dendrogram(parent, nearest.astype(np.int64)))
+        above = Dendrogram.of_merges(ward.children_).parent
+        return Look(ward.labels_[nearest].astype(np.int64), Dendrogram(above, nearest.astype(np.int64)))
 
 
 class OnlineBertopic(_Batched):
