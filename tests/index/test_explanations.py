@@ -156,6 +156,7 @@ def test_margins_are_over_the_best_sibling(whitened: Index, trees: dict[int, Vec
     for step in why.path:
         assert step.log_p == whole[step.concept.id].log_p
         if step.rival is not None:
+            assert step.rival.parent is not None
             assert step.rival.parent == step.concept.parent
             siblings = set(shown_children(vectors.tree.arrays, step.rival.parent).tolist()) - {step.concept.id}
             best = max(log_p(vectors.tree.arrays, node, x) for node in siblings)

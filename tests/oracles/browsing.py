@@ -26,8 +26,8 @@ def shown(t: TreeArrays, node: int) -> list[int]:
         ]
         if not fitting:
             break
-        largest = min(fitting, key=lambda child: (-t.size[child], child))
-        best = min(fitting, key=lambda child: (-max(0.0, t.size[child] * t.h[child] - t.s[child]), child))
+        largest = min(fitting, key=lambda child: (-int(t.size[child]), child))
+        best = min(fitting, key=lambda child: (-max(0.0, float(t.size[child] * t.h[child] - t.s[child])), child))
         if t.size[largest] > 0.25 * t.size[node]:
             opened = largest
         elif len(found) < 8:

@@ -100,7 +100,8 @@ def test_wide_nodes_and_small_trees() -> None:
         t = tree_of_shape([1] * leaves)
         assert len(shown_children(t, int(t.meta[Meta.ROOT]))) == leaves
         assert shown_path(t, 5) == (int(t.meta[Meta.ROOT]), 5)
-    for shape in ([1, 1], [[1, 1], [1, [1, 30]]], [[1] * 6, [1] * 6]):
+    shapes: list[Nested] = [[1, 1], [[1, 1], [1, [1, 30]]], [[1] * 6, [1] * 6]]
+    for shape in shapes:
         t = tree_of_shape(shape)
         root = int(t.meta[Meta.ROOT])
         assert shown_children(t, root).tolist() == sorted(oracle.leaves(t, root))

@@ -99,7 +99,8 @@ def check_group(t: TreeArrays, group: Group) -> list[int]:
     documents = group.documents(t)
     assert group.size == len(documents)
     assert group.cost == pytest.approx(len(documents) * entropy(t.vectors[t.row[t.leaf[documents]]]), abs=1e-6)
-    return documents.tolist()
+    found: list[int] = documents.tolist()
+    return found
 
 
 def test_one_concept_in_the_way_loses_its_furthest_members() -> None:

@@ -249,9 +249,7 @@ class Index:
             else:
                 state.write(Change("refit"))
 
-    def refit(self, *, progress: Progress | None = None) -> None:
-        """Old name of `rebuild`."""
-        self.rebuild(progress=progress)
+    refit = rebuild  # its old name
 
     def _learn(self, plan: Plan, progress: Progress | None) -> None:
         """Let the encoder learn from all texts there are and will be, and encode all of them again."""
@@ -370,14 +368,7 @@ class Index:
         """The ids of all documents, or of those that match, or that lie below a concept, in order of arrival."""
         condition = None if where is None else compile_where(where)
         with self.state.reading() as db:
-            if condition is None and within is None:
-                return [row[0] for row in db.execute("SELECT id FROM documents ORDER BY document")]
-            view = self.state.view_of(db, within)
-            if view is None:
-                return []
-            numbers = sorted(set((scope_of(db, view.vectors, condition, within).passages or {}).values()))
-            found = rows.documents_by_number(db, numbers)
-            return [found[number].id for number in numbers]
+            return overview.ids(db, self.state.view_of(db, within), condition, within)
 
     def concepts(self, depth: int | None = 2) -> list[Concept]:
         """The tree as people see it, from the root (depth 0) down to `depth`, or to the leaves: every concept before
@@ -396,11 +387,8 @@ class Index:
             return view.last_of([view.path_to(id)])[0]
 
     def changes(self, since: int) -> list[ConceptChange]:
-        """Which concepts are new, grown, shrunk, merged, split or gone since an operation, large ones first.
-
-        `info().operation` is the number of the newest one. Of concepts that are there now, those that are shown are
-        listed.
-        """
+        """Which concepts are new, grown, shrunk, merged, split or gone since an operation (`info().operation` is the
+        newest one), large ones first. Of concepts that are there now, those that are shown are listed."""
         with self.state.view() as view:
             return [] if view is None else overview.changes(view, since)
 

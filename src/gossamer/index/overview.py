@@ -11,7 +11,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from gossamer.array_types import NONE, Doubles, Floats, Longs, PassageNumber
 from gossamer.explain.matching import matching
 from gossamer.explain.novelty import SAMPLE, Baseline, verdict
 from gossamer.explain.sampling import sample
-from gossamer.index.query import Query, View
+from gossamer.index.query import Query, View, scope_of
 from gossamer.index.state import IndexState
 from gossamer.results import Concept, ConceptChange, ConceptMatch, IndexInfo, Novelty, Topics
 from gossamer.runtime import deadline
@@ -63,6 +63,19 @@ def _assignments(view: View, cut: Sequence[Group]) -> dict[str, int]:
         votes.setdefault(id, Counter())[group_of[passage]] += 1
     # Of groups with equally many passages the larger one, so that the order of passages does not matter.
     return {id: min(found, key=lambda group: (-found[group], position[group])) for id, found in votes.items()}
+
+
+def ids(
+    db: sqlite3.Connection, view: View | None, condition: tuple[str, list[Any]] | None, within: int | None
+) -> list[str]:
+    """The ids of documents in order of arrival: all, or those that satisfy a filter and lie below a concept."""
+    if condition is None and within is None:
+        return [row[0] for row in db.execute("SELECT id FROM documents ORDER BY document")]
+    if view is None:
+        return []
+    numbers = sorted(set((scope_of(db, view.vectors, condition, within).passages or {}).values()))
+    found = rows.documents_by_number(db, numbers)
+    return [found[number].id for number in numbers]
 
 
 def changes(view: View, since: int) -> list[ConceptChange]:

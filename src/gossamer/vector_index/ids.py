@@ -165,3 +165,17 @@ def _as_id(id: Any) -> DocId:
             )
         return id
     raise DtypeError(f"ids are int or str, got {type(id).__name__}: {id!r}")
+
+
+def order_ties_by_id(ids: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> None:
+    """Documents with equal scores stand in order of arrival; put them in order of their ids."""
+    tied = scores[:, 1:] == scores[:, :-1]
+    if not tied.any():
+        return
+    for row in np.flatnonzero(tied.any(axis=1)):
+        order = np.lexsort((_sort_keys(ids[row]), -scores[row]))
+        ids[row] = ids[row][order]
+
+
+def _sort_keys(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return ids if ids.dtype != object else np.array([str(id) for id in ids])

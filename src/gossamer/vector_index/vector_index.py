@@ -30,7 +30,7 @@ from gossamer.tree.rebuild import single_level_arrays, total_utility
 from gossamer.tree.scoring import Ranked
 from gossamer.tree.views import paths_to
 from gossamer.vector_index.core import Core, auto_acuity
-from gossamer.vector_index.ids import IdMap
+from gossamer.vector_index.ids import IdMap, order_ties_by_id
 from gossamer.vector_index.raw_vectors import RawVectors, Source
 from gossamer.vector_index.staging import Staged, stage, stage_rebuild, stage_settling
 from gossamer.vector_index.state import VectorSettings, VectorState
@@ -127,9 +127,7 @@ class VectorIndex:
             numbers = {id: state.ids.number(id) for id in several}
             stage(state, np.empty((0, self.dim), np.float32), [], list(numbers)).apply()
 
-    def remove(self, ids: DocId | Iterable[DocId]) -> None:
-        """Old name of `delete`."""
-        self.delete(ids)
+    remove = delete  # its old name
 
     def stage(self, E: Floats, ids: Iterable[DocId], removed: Iterable[DocId]) -> Staged:
         """Prepare to delete some documents and add others as one change, for whoever logs it before it is applied.
@@ -163,9 +161,7 @@ class VectorIndex:
                 finally:
                     state.graph = search_graph.after_rebuild(graph, state.tree.arrays)
 
-    def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
-        """Old name of `rebuild`."""
-        return self.rebuild(passes, progress=progress)
+    refine = rebuild  # its old name
 
     def settle(self) -> None:
         """Do now what is still to be done: end a renewal that is under way, and build links that are missing.
@@ -267,7 +263,7 @@ class VectorIndex:
             state.check_open()
             ranked = self._ranked(request, state.project(Q), allowed, within)
             ids = state.ids.of(ranked.documents)
-        _order_ties_by_id(ids, ranked.scores)
+        order_ties_by_id(ids, ranked.scores)
         return SearchResult(ids, ranked.scores, ranked.visited, time.perf_counter() - start)
 
     def nearest(
@@ -502,17 +498,3 @@ class VectorIndex:
         `source` reads vectors as they came, by id, where the caller keeps them: they are then not part of a bundle.
         """
         return cls._of(VectorState.from_bundle(bundle, source))
-
-
-def _order_ties_by_id(ids: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> None:
-    """Documents with equal scores stand in order of arrival; put them in order of their ids."""
-    tied = scores[:, 1:] == scores[:, :-1]
-    if not tied.any():
-        return
-    for row in np.flatnonzero(tied.any(axis=1)):
-        order = np.lexsort((_sort_keys(ids[row]), -scores[row]))
-        ids[row] = ids[row][order]
-
-
-def _sort_keys(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return ids if ids.dtype != object else np.array([str(id) for id in ids])
