@@ -35,6 +35,7 @@ def test_public_names() -> None:
         "Client",
         "CobwebTree",
         "Concept",
+        "ConceptChange",
         "ConceptMatch",
         "ConceptStep",
         "Document",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gossamer.results import (
         Axis,
         Concept,
+        ConceptChange,
         ConceptMatch,
         ConceptStep,
         Document,
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
     from gossamer.whitening.whitener import Whitener
 
 __all__ = [
-    "AsyncClient", "Axis", "Client", "CobwebTree", "Concept", "ConceptMatch", "ConceptStep", "Document", "Exemplar",
-    "Explanation", "Hit", "Hits", "Index", "IndexInfo", "LabelRequest", "Novelty", "PathStep", "Rival", "SearchResult",
+    "AsyncClient", "Axis", "Client", "CobwebTree", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "Document",
+    "Exemplar", "Explanation", "Hit", "Hits", "Index", "IndexInfo", "LabelRequest", "Novelty", "PathStep", "Rival", "SearchResult",
     "Topics", "VectorExplanation", "VectorIndex", "Whitener", "__version__",
 ]  # fmt: skip
 

@@ -111,7 +111,7 @@ class VectorIndex:
         """Add the rows of E; returns their ids. An id that is there already is replaced.
 
         Without `ids` documents are numbered. All rows are added, or none: after an error, and after Ctrl-C until the
-        last moment. Links are built once for a run of additions, before the next search: see `settle`.
+        last moment. As many rows as there are documents, or more, are agglomerated at once with these.
         """
         E = as_vectors(E, self.dim)
         with self._writer() as state:
