@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from gossamer.whitening.whitener import Whitener
 
 __all__ = [
-    "AsyncClient", "Axis", "Client", "CobwebTree", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "Document",
-    "Exemplar", "Explanation", "Hit", "Hits", "Index", "IndexInfo", "LabelRequest", "Novelty", "PathStep", "Rival", "SearchResult",
-    "Topics", "VectorExplanation", "VectorIndex", "Whitener", "__version__",
+    "AsyncClient", "Axis", "Client", "CobwebTree", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep",
+    "Document", "Exemplar", "Explanation", "Hit", "Hits", "Index", "IndexInfo", "LabelRequest", "Novelty", "PathStep",
+    "Rival", "SearchResult", "Topics", "VectorExplanation", "VectorIndex", "Whitener", "__version__",
 ]  # fmt: skip
 
 _HOME = {
