@@ -170,12 +170,12 @@ def test_indices_of_earlier_versions_load_and_grow(linked: Bundle, refine: Any, 
     index.check()
     current = VectorIndex.from_bundle(linked)
     assert index.search(vectors(20, 6), k=5).ids.tolist() == current.search(vectors(20, 6), k=5).ids.tolist()
-    index.add(vectors(100, 6, seed=2))
+    index.add(vectors(120, 6, seed=2))
     assert index.renewing == renewed
     index.settle()
     index.check()
     again = VectorIndex.from_bundle(index.to_bundle())
-    assert len(again) == 1400
+    assert len(again) == 1420
     assert again.to_bundle().params == index.to_bundle().params
 
 

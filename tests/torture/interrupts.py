@@ -26,6 +26,7 @@ def attack(count: int, seed: int, folder: Path) -> Outcome:
     known: dict[str, str] = {}
     index = Index.create(path, encode)
     index.add([sentence(rng) for _ in range(1200)], [f"first-{at}" for at in range(1200)])
+    index.search("moon river", k=5)  # loads kernels: Numba tells of Ctrl-C while it loads one by a SystemError
     for number in range(count):
         fresh = {f"{number}-{at}": sentence(rng) for at in range(rng.choice([1, 1, 5, 60]))}
         name, operation = rng.choice(_operations(index, path, fresh, known))
