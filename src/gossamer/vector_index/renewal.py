@@ -155,15 +155,14 @@ def renewed(
     copied: Callable[[], None] = lambda: None,
 ) -> Core:
     """A core over the documents of `start` and the rows of E. `copied` is called once nothing is shared any more."""
-    whitener = _fitted(start, policy, E)
-    same_space = whitener is start.whitener
-    t = _copy(start.arrays, len(E)) if same_space else _reprojected(start, whitener, len(E))
-    graph = start.graph if same_space and not len(E) else None
-    if graph is not None and (not graph.linked or search_graph.is_worn(graph, t)):
-        graph = None
-    if graph is not None:
-        graph = _with_own_codes(graph, int(t.meta[Meta.LEAF_ROWS]))
+    t, graph = _copy(start.arrays, len(E)), None
+    if start.graph is not None and not len(E) and start.graph.linked and not search_graph.is_worn(start.graph, t):
+        graph = _with_own_codes(start.graph, int(t.meta[Meta.LEAF_ROWS]))
     copied()
+    whitener = _fitted(start, policy, E)
+    if whitener is not start.whitener:
+        t = _reprojected(start, whitener, len(E))
+        graph = None if graph is None else search_graph.reprojected(graph, t)
     core = Core(whitener, CobwebTree(t.vectors.shape[1]))
     add_leaves(t, core.project(E))
     t.limits[Limit.ACUITY] = policy.acuity or auto_acuity(t.vectors[_leaf_rows(t)])
