@@ -85,7 +85,8 @@ def test_calibration_shows_what_searching_for_all_at_every_step_would(linked: bo
     exact = exact_search(Q, 10)
     alone = [share_found(found(Q, 10, effort), exact) for effort, _ in asked[int(context > 0) :]]
     assert len(alone) > 1
-    assert measured.recalls == pytest.approx(np.maximum.accumulate(alone).tolist())
+    # A query that found everything is not asked again, and might rarely lose one of its answers with more effort.
+    assert measured.recalls == pytest.approx(np.maximum.accumulate(alone).tolist(), abs=0.001)
     assert measured.leaves == 4000
     if linked and context == 0.0:
         assert asked[-1][1] < len(Q), "what was found in full was not searched for again"

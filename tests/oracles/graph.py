@@ -221,8 +221,10 @@ def best_leaf_estimate(tree: CobwebTree, node: int, apart: float) -> float:
 
 
 def effort(ladder: Sequence[float], recalls: Sequence[float], recall: float) -> float | None:
-    """Where recalls, linear between steps, reach the wanted one and two thirds of what is left to 1."""
-    wanted = recall + (1 - recall) * 2 / 3
+    """Where recalls, linear between steps, reach the wanted one and two thirds of the rest to 1, or their highest."""
+    if not recalls or max(recalls) < recall:
+        return None
+    wanted = min(recall + (1 - recall) * 2 / 3, max(recalls))
     for step, (spent, reached) in enumerate(zip(ladder, recalls, strict=False)):
         if reached >= wanted:
             if step == 0:

@@ -30,9 +30,9 @@ from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.placement import begin, has_room_to_place, new_place_workspace, place
 from gossamer.tree.scoring import Flags
 
-CONSIDERED: Final = 64
-"""Nearest leaves among which the links of a new leaf are chosen: half of what linking all at once considers, since
-those that come later link back."""
+CONSIDERED: Final = 96
+"""Nearest leaves among which the links of a new leaf are chosen: fewer than linking all at once considers, since those
+that come later link back."""
 
 _DESCENT: Final = 1000
 """Nodes that are scored to find the nearest leaf where there are no links."""

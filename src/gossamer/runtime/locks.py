@@ -20,6 +20,11 @@ _SLICE: Final = 0.1
 """The longest wait, in seconds, during which Ctrl-C is delayed."""
 
 
+_WRITES: Final = 3
+"""Writers that go one after the other while readers wait. (With 1, adding one by one beside four searching threads
+takes 0.9 ms in the median; without a limit 0.3, and searches wait up to 0.5 s.)"""
+
+
 class Turn:
     """A lock for one thread at a time."""
 
@@ -47,8 +52,8 @@ class Turn:
 
 
 class ReadWriteLock:
-    """Many readers or one writer. A waiting writer goes before new readers, and readers that waited for a writer go
-    before the next one: neither waits for more than one turn of the others.
+    """Many readers or one writer. A waiting writer goes before new readers, and readers that wait go before every third
+    writer: neither waits for more than a few turns of the others.
 
     Not reentrant: a thread that reads must not write before it has finished reading.
     """
@@ -60,6 +65,7 @@ class ReadWriteLock:
         self._admitted: set[int] = set()  # and those of them that go before the next writer
         self._writer = 0  # the thread that writes
         self._waiting_writers = 0
+        self._writes = 0  # since readers that waited were admitted
         self._reading = _Reading(self)
 
     def reading(self) -> _Reading:
@@ -79,8 +85,9 @@ class ReadWriteLock:
             finally:
                 with self._changed:
                     if self._writer == get_ident():
-                        self._writer = 0
-                        self._admitted = self._waiting.copy()
+                        self._writer, self._writes = 0, self._writes + 1
+                        if self._writes >= _WRITES:
+                            self._writes, self._admitted = 0, self._waiting.copy()
                         self._changed.notify_all()
 
     def _wait_to_write(self) -> None:

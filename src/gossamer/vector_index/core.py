@@ -7,6 +7,7 @@ change the tree that is there. `renewal` makes a new core over the same document
 from __future__ import annotations
 
 import logging
+import threading
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -114,8 +115,25 @@ class Core:
 
     def become(self, other: Core) -> None:
         """Take over the parts of another core. The tree stays the same object, so that caches by node can be kept."""
+        old: list[object] = [*self.tree.arrays, self.path_sum]
+        if self.graph is not None:
+            old += [*self.graph.arrays.codes, *self.graph.arrays.links, self.graph.workspaces]
         self.tree.replace_arrays(other.tree.arrays)
         self.whitener, self.graph, self.path_sum = other.whitener, other.graph, other.path_sum
+        _free_later(old)
+
+
+def _free_later(parts: list[object]) -> None:
+    """Let go of large arrays one by one in another thread: to free hundreds of megabytes takes tens of milliseconds."""
+
+    def free() -> None:
+        while parts:
+            parts.pop()
+
+    try:
+        threading.Thread(target=free, name="gossamer-free", daemon=True).start()
+    except RuntimeError:  # no more threads
+        parts.clear()
 
 
 def auto_acuity(X: Floats) -> float:

@@ -22,6 +22,7 @@ from gossamer.graph import search_graph
 from gossamer.rank.path_sum import PathSum
 from gossamer.results import DocId
 from gossamer.tree.cobweb import Progress
+from gossamer.tree.history import History
 from gossamer.tree.rebuild import content_order
 from gossamer.vector_index.core import Core, finite
 from gossamer.vector_index.renewal import Change, Renewal, period, renewed, start_of, window
@@ -97,10 +98,12 @@ def _stage_living(
     """Insert documents one by one, and start or end a renewal where that is due."""
     renewal, work = state.renewal, len(E) + len(removed)
     swapped: Core | None = None
+    history = state.history
     due = renewal is not None and state.clock + work >= renewal.due
     if renewal is not None:
         if due:
             swapped = renewal.finish()
+            history = _recorded(state, swapped)
         else:
             renewal.pace(renewal.due - state.clock)
             if removed:
@@ -114,7 +117,7 @@ def _stage_living(
 
     def apply() -> None:
         if swapped is not None:
-            _adopt(state, swapped)
+            _adopt(state, swapped, history)
         if due:
             _end_renewal(state)
         if len(X):
@@ -128,11 +131,15 @@ def _stage_living(
     return Staged(state, _reported(apply, progress, len(E)))
 
 
-def _adopt(state: VectorState, core: Core) -> None:
-    """Put a new core in the place of the one in use, and note what became of concepts."""
+def _recorded(state: VectorState, core: Core | None) -> History:
+    """The history with what became of concepts in a new core."""
+    return state.history if core is None else state.history.record(state.operation, core.tree.arrays, core.succession)
+
+
+def _adopt(state: VectorState, core: Core, history: History) -> None:
+    """Put a new core in the place of the one in use."""
     state.become(core)
-    state.settled = state.settled_next
-    state.history = state.history.record(state.operation, core.tree.arrays, core.succession)
+    state.settled, state.history = state.settled_next, history
 
 
 def _replace_ids(state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], gone: Longs) -> None:
@@ -181,12 +188,13 @@ def _stage_bulk(
             progress(int(share * size), size)
 
     core = renewed(start_of(state, state.ids.numbers(), state.settled, raw), state.policy, E, report)
+    history = _recorded(state, core)
     _warn_if_far_out(core.whitener, E, ids)
     report(1.0)
 
     def apply() -> None:
         state.settled_next = core.tree.next_document
-        _adopt(state, core)
+        _adopt(state, core, history)
         _end_renewal(state)
         _replace_ids(state, E, ids, removed, gone)
         state.started, state.started_size = state.clock, len(state.ids)
@@ -198,10 +206,11 @@ def stage_settling(state: VectorState) -> Staged:
     """End the renewal that is under way."""
     assert state.renewal is not None
     core = state.renewal.finish()
+    history = _recorded(state, core)
 
     def apply() -> None:
         if core is not None:
-            _adopt(state, core)
+            _adopt(state, core, history)
         _end_renewal(state)
         state.operation += 1
 
