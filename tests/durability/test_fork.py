@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bag import encode
@@ -199,3 +200,17 @@ with Index.create({str(tmp_path / "a.gsm")!r}, encode) as index:
     with Index.open(tmp_path / "a.gsm", encode) as index:
         assert len(index) == 16
         index.check()
+
+
+def test_a_fork_waits_for_a_renewal(tmp_path: Path) -> None:
+    """The thread of a renewal multiplies matrices, and OpenBLAS does not survive a fork meanwhile."""
+    E = np.random.default_rng(0).normal(size=(2000, 24)).astype(np.float32)
+    vectors = VectorIndex(24)
+    vectors.add(E[:1500])
+    for at in range(1500, 2000, 5):
+        vectors.add(E[at : at + 5])
+        if vectors.renewing:
+            in_child(lambda: None)
+    vectors.settle()
+    vectors.check()
+    assert len(vectors) == 2000

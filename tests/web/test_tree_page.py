@@ -29,7 +29,7 @@ def index() -> Iterator[Index]:
 
 @pytest.fixture(scope="module")
 def branch(index: Index) -> Branch:
-    found = read_branch(index, most=60)
+    found = read_branch(index, most=50)
     assert found is not None
     return mark(found, index.search("planet moon", 3))
 

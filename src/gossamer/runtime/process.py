@@ -1,8 +1,41 @@
 """The process that opened something: after a fork, a child must not use the threads, locks and files of its parent."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Condition
 
 from gossamer.errors import ForkedError
+
+_idle = Condition()
+_at_work = 0
+
+
+@contextmanager
+def no_fork() -> Iterator[None]:
+    """Let a fork wait until the end of the block.
+
+    OpenBLAS stops its threads before a fork; a product that another thread computes at that moment never ends.
+    """
+    global _at_work
+    with _idle:
+        _at_work += 1
+    try:
+        yield
+    finally:
+        with _idle:
+            _at_work -= 1
+            _idle.notify_all()
+
+
+def _wait_until_idle() -> None:
+    _idle.acquire()
+    while _at_work:
+        _idle.wait()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_wait_until_idle, after_in_parent=_idle.release, after_in_child=_idle.release)
 
 
 class OpenedIn:

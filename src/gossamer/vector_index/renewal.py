@@ -35,6 +35,7 @@ from gossamer.neighbours.all_pairs import Nearest
 from gossamer.rank.guided import prepare
 from gossamer.results import DocId
 from gossamer.runtime import deadline
+from gossamer.runtime.process import no_fork
 from gossamer.runtime.threads import in_this_thread
 from gossamer.tree.agglomeration import NEIGHBOURS
 from gossamer.tree.anchoring import anchored_points, with_means
@@ -325,15 +326,17 @@ class Renewal:
                 self._state.notify_all()
 
     def _make(self, start: Start) -> None:
-        core = renewed(start, self._policy, self._policy.no_rows, self._check, self._copied.set)
+        with no_fork():
+            core = renewed(start, self._policy, self._policy.no_rows, self._check, self._copied.set)
         del start
         with self._state:
             self._core = core
             self._state.notify_all()
         while True:
             changes = self._next()
-            together = len(changes) > 1
-            core.apply(np.concatenate([each.E for each in changes]) if together else changes[0].E, changes[-1].removed)
+            E = np.concatenate([each.E for each in changes]) if len(changes) > 1 else changes[0].E
+            with no_fork():
+                core.apply(E, changes[-1].removed)
             with self._state:
                 for _ in changes:
                     self._changes.popleft()
