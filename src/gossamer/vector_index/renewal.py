@@ -4,8 +4,8 @@ As an index grows, its tree is agglomerated again every so many changes, because
 The documents at one operation (`Start`) are copied, a thread makes the new core from them and applies the changes that
 came since, and at a fixed later operation, whatever the speed of the machine, the new core takes the place of the old
 one. So what comes of a sequence of operations depends on the sequence alone. Neighbours of leaves are known from their
-links, so nothing is compared with everything, unless the whitener is fitted again: when the corpus has moved away from
-what it was fitted on (`Whitening.drift`).
+links, so that a large index is never compared with itself. The whitener is fitted again when the corpus has moved away
+from what it was fitted on (`Whitening.has_drifted`).
 
 Of n documents, the next renewal starts n/12 changes after the last one did, and takes effect n/18 changes later. So
 between 0.055 and 0.14 of the documents were inserted one by one, and the others agglomerated. (From 32,768 documents on
@@ -120,7 +120,7 @@ class Policy:
 
 
 class Start(NamedTuple):
-    """The documents of an index at one operation. Vectors and codes are shared until `Copied`."""
+    """The documents of an index at one operation. Vectors and codes are shared with it until they are copied."""
 
     arrays: TreeArrays  # without moments
     whitener: Whitening | None
@@ -269,7 +269,8 @@ def _fitted(start: Start, policy: Policy, E: Floats) -> Whitening | None:
     documents = int(start.arrays.meta[Meta.DOCUMENTS]) + len(E)
     if policy.template is None or start.raw is None or documents < policy.enough:
         return start.whitener
-    ids = sorted(start.ids, key=start.ids.__getitem__)
+    listed = list(start.ids)  # and not sorted by Python, during which no other thread would run
+    ids = [listed[place] for place in np.argsort(np.fromiter(start.ids.values(), np.int64, len(listed))).tolist()]
     if start.whitener is not None:
         sample = start.raw.of(ids[:: max(1, len(ids) // _DRIFT_SAMPLE)])
         share = slice(None, None, max(1, len(E) // _DRIFT_SAMPLE))
