@@ -114,8 +114,9 @@ def test_neighbours_by_links_equal_the_oracles(
     grown = Grown(topics(600, seed=8))
     links, codes = grown.links(), grown.graph.arrays.codes
     rows = np.random.default_rng(0).permutation(600)[::step].astype(np.int32)
-    found = linking.neighbours_by_links(grown.graph.arrays, rows, width)
+    found, linked = linking.neighbours_by_links(grown.graph.arrays, rows, width)
     for at, row in enumerate(rows.tolist()):
+        assert rows[linked[at][linked[at] >= 0]].tolist() == [to for to in links[row][:8] if to in rows]
         expected = oracle.nearest_by_links(row, links, rows.tolist(), width, partial(code_distance, codes))
         places = found.places[at][found.places[at] >= 0]
         assert len(places) == len(expected)

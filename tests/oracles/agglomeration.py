@@ -47,6 +47,18 @@ def ward(X: Matrix, sizes: Iterable[float]) -> list[tuple[int, int]]:
     return clusters.merges
 
 
+def near_by_links(
+    clusters: Clusters, members: dict[int, list[int]], links: Sequence[Sequence[int]], width: int
+) -> dict[int, list[int]]:
+    """For each cluster, of those that links lead to from its members, the `width` with which a union costs least."""
+    cluster_of = {point: name for name, points in members.items() for point in points}
+    near = {}
+    for name, points in members.items():
+        others = {cluster_of[other] for point in points for other in links[point] if other >= 0} - {name}
+        near[name] = sorted(others, key=lambda other: clusters.cost(name, other))[:width]
+    return near
+
+
 def ward_among_neighbours(
     X: Matrix, sizes: Iterable[float], near: npt.NDArray[np.int32], until: int
 ) -> list[tuple[int, int]]:

@@ -20,9 +20,11 @@ from gossamer.neighbours.quantise import choose_robust_grid, to_steps
 from gossamer.tree.agglomeration import (
     NEIGHBOURS,
     SMALL_CONCEPT,
+    Clusters,
     agglomerate,
     children_first,
     compared_exactly,
+    near_by_links,
     nearest_neighbours,
 )
 from gossamer.tree.cuts import best_cut
@@ -70,6 +72,52 @@ def costs_of(pairs: Iterable[Iterable[int]], X: npt.NDArray[Any]) -> list[float]
 
 def wards_costs(X: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(np.sort(np.square(linkage(X.astype(np.float64), "ward")[:, 2]) / 2.0))
+
+
+# -- neighbours by links -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [3, 20])
+def test_clusters_near_by_links_equal_the_oracles(width: int) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 6)).astype(np.float32)
+    links = rng.integers(-1, 300, (300, 5)).astype(np.int32)
+    plain, members = oracle.Clusters(X, np.ones(300)), {point: [point] for point in range(300)}
+    for _ in range(200):
+        one, other = rng.choice(list(members), 2, replace=False).tolist()
+        union = plain.merge(one, other)
+        members[union] = members.pop(one) + members.pop(other)
+    names = np.array(list(members), np.int32)
+    clusters = Clusters(
+        np.array([plain.mean[name] for name in names.tolist()], np.float32),
+        np.array([plain.size[name] for name in names.tolist()]),
+        names,
+        np.ones(len(names), np.bool_),
+    )
+    near = near_by_links(clusters, links, np.array(plain.merges, np.int32), width)
+    expected = oracle.near_by_links(plain, members, links.tolist(), width)
+    for place, name in enumerate(names.tolist()):
+        assert names[near[place][near[place] >= 0]].tolist() == expected[name]
+
+
+def test_a_tree_by_links_is_nearly_wards() -> None:
+    rng = np.random.default_rng(5)
+    means = rng.normal(size=(40, 6))[rng.integers(0, 40, 6000)] * 3
+    X = in_steps((means + rng.normal(size=(6000, 6))).astype(np.float32))
+    ones, near = np.ones(6000, np.int64), nearest_neighbours(X, 8, silent)
+    compared = agglomerate(X.copy(), ones, near)
+    linked = agglomerate(X.copy(), ones, near, links=near.places, by_links=0)
+    assert not np.array_equal(compared, linked)
+    assert sum(costs_of(linked[:4500], X)) < 1.01 * sum(costs_of(compared[:4500], X))
+
+
+def test_links_that_lead_nowhere_are_not_needed() -> None:
+    rng = np.random.default_rng(6)
+    X, none = rng.normal(size=(2000, 4)).astype(np.float32), np.full((2000, 3), -1, np.int32)
+    unknown = Nearest(none, np.full((2000, 3), np.inf, np.float32))
+    ones = np.ones(2000, np.int64)
+    merges = agglomerate(X.copy(), ones, unknown, links=none, by_links=0)
+    assert len(np.unique(merges)) == merges.size == 2 * 1999
 
 
 # -- the tree --------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.array_types import NONE
-from gossamer.tree.anchoring import STRENGTH, anchored_points
+from gossamer.tree.anchoring import anchored_points, strength
 from gossamer.tree.arrays import Meta, TreeArrays, empty_arrays
 from gossamer.tree.cobweb import CobwebTree
 from oracles import anchoring as oracle
@@ -28,11 +28,18 @@ def test_points_equal_the_oracle(X: Matrix, settled: int, rebuild: bool) -> None
     t = tree.arrays
     leaves = leaves_of(t)
     points = t.vectors[t.row[leaves]]
-    found = anchored_points(t, leaves, points, np.empty((len(leaves), 0), np.int32), settled)
+    found = anchored_points(t, leaves, points.copy(), np.empty((len(leaves), 0), np.int32), settled)
     for leaf, point, moved in zip(leaves.tolist(), points, found, strict=True):
         path = [tree.node(node) for node in tree.path(int(t.first_document[leaf]))[:-1]]
-        expected = oracle.anchored(path, point.astype(np.float64), settled, STRENGTH) if path else point
+        expected = oracle.anchored(path, point.astype(np.float64), settled, strength(len(leaves))) if path else point
         np.testing.assert_allclose(moved, expected, rtol=1e-5, atol=1e-5 * float(np.abs(points).max() + 1e-30))
+
+
+def test_a_young_tree_is_trusted_less() -> None:
+    found = [strength(leaves) for leaves in (1, 100, 2048, 8192, 10**6)]
+    assert found == sorted(found)
+    assert found[2] == found[3] / 2
+    assert found[3] == found[4]
 
 
 def test_leaves_that_are_not_in_the_tree_are_placed_beside_a_neighbour() -> None:
@@ -46,7 +53,7 @@ def test_leaves_that_are_not_in_the_tree_are_placed_beside_a_neighbour() -> None
     beside = [int(np.flatnonzero(leaves == t.leaf[document])[0]) for document in (0, 40)]
     near = np.full((len(leaves), 3), NONE, np.int32)
     near[-2:] = [[len(leaves) - 1, beside[0], beside[1]], [len(leaves) - 2, NONE, beside[1]]]
-    found = anchored_points(t, leaves, points, near, 60)
+    found = anchored_points(t, leaves, points.copy(), near, 60)
     np.testing.assert_array_equal(found[-2:], found[beside])
 
 

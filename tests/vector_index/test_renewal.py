@@ -48,9 +48,9 @@ def made(first: int = 300, **settings: Any) -> VectorIndex:
 
 
 def until_renewing(index: VectorIndex, seed: int = 1, step: int = 1) -> int:
-    """Add documents until a renewal has started; returns how many."""
+    """Add documents until a renewal is due and the change after that has started it; returns how many."""
     n = 0
-    while not index.renewing:
+    while index.state.renewal is None:
         index.add(texts(step, seed=1000 * seed + n))
         n += step
     return n
@@ -129,9 +129,9 @@ def test_the_schedule_follows_the_number_of_documents() -> None:
 
 def test_a_renewal_starts_and_takes_effect_at_fixed_operations() -> None:
     index, size = made(), 300
-    assert until_renewing(index) == period(size)
+    assert until_renewing(index) == period(size) + 1
     old = built(index)
-    for at in range(window(size + period(size)) - 1):
+    for at in range(window(size + period(size)) - 2):
         assert built(index) == old
         index.add(texts(1, seed=5000 + at))
     assert index.renewing
@@ -148,6 +148,17 @@ def test_removals_count_as_changes() -> None:
         assert not index.renewing
         index.delete(id)
     assert index.renewing
+
+
+def test_settling_makes_a_renewal_that_is_due() -> None:
+    index = made()
+    old = built(index)
+    index.add(texts(period(300), seed=2))
+    assert index.renewing
+    assert index.state.renewal is None, "it starts with the next change"
+    index.settle()
+    assert not index.renewing
+    assert built(index) > old
 
 
 # -- the same whatever the machine does ----------------------------------------------------------------------
@@ -343,11 +354,11 @@ def test_where_no_thread_can_be_started_it_is_tried_again_later(
 
     with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "gossamer"):
         patch.setattr(staging, "Renewal", none_left)
-        for seed in range(period(300)):
+        for seed in range(period(300) + 1):
             index.add(texts(1, seed=seed + 10))
     assert not index.renewing
     assert "renewed later" in caplog.text
-    assert until_renewing(index) <= period(300 + period(300))
+    assert until_renewing(index) <= period(300 + period(300)) + 1
     index.settle()
     index.check()
 

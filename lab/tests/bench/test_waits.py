@@ -16,6 +16,7 @@ from bench.conftest import made_up
 from gossamer import VectorIndex
 from gossamer.errors import InputError
 from gossamer_lab.bench.stream import waits
+from gossamer_lab.bench.stream.stalls import Stalls
 from gossamer_lab.bench.stream.waits import Searchers, Wanted, load, mixtures
 from gossamer_lab.cli.bench import bench
 from gossamer_lab.engine import Floats
@@ -83,6 +84,13 @@ def test_an_error_of_a_searcher_is_raised() -> None:
             searchers.rest()
 
 
+def test_stalls_are_measured_anew_after_each_look() -> None:
+    with Stalls() as stalls:
+        stalls.longest()
+        time.sleep(0.05)
+        assert 0.0 < stalls.longest() < 60.0
+
+
 def test_there_must_be_something_to_grow() -> None:
     with pytest.raises(InputError, match="grows from 300 to 305"):
         Wanted(300, 305)
@@ -104,6 +112,7 @@ def test_the_whole_command(sets: Path, tmp_path: Path, monkeypatch: pytest.Monke
     for row in over_time[1:]:
         shares = [row[f"add ms, {share}"] for share in ("median", "99 %", "99.9 %", "longest")]
         assert shares == sorted(shares)
+    assert whole["stall, ms"] == max(row["stall, ms"] for row in over_time[1:-1]) > 0
     assert whole["add ms, longest"] == max(row["add ms, longest"] for row in over_time[1:-1])
     assert "MS MARCO from 301, mixtures from 601" in report["data"]
     assert (tmp_path / "stream-waits" / "waits.png").read_bytes().startswith(b"\x89PNG")
@@ -111,6 +120,7 @@ def test_the_whole_command(sets: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_growth_can_be_ended_by_the_clock(sets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waits, "_ALONE", 0.1)
+    monkeypatch.setattr(waits, "_warm_up", lambda growth: None)
     monkeypatch.setattr(VectorIndex, "add", _slowly(VectorIndex.add))
     arguments = ["--from", "280", "--to", "680", "--threads", "1", "--data", str(sets), "--minutes", "0.02"]
     done = CliRunner().invoke(bench, ["stream", "--waits", *arguments, "--json", str(tmp_path / "out.json")])

@@ -279,6 +279,14 @@ def moments_of_children(t: TreeArrays, node: int) -> None:
 
 
 @subkernel
+def summarise(t: TreeArrays, node: int, scale: LogScale) -> None:
+    """Compute the moments, h and s of a node, whose size is known, from its children."""
+    moments_of_children(t, node)
+    t.h[node] = log_det(t.m2[t.row[node]], t.size[node], scale)
+    t.s[node] = sum_of_children(t, node)
+
+
+@subkernel
 def _merge(t: TreeArrays, parent: int, b1: int, b2: int, scale: LogScale) -> int:
     """Put b1 and b2 below a new child of `parent`, which is returned."""
     merged = new_inner(t)
@@ -288,9 +296,7 @@ def _merge(t: TreeArrays, parent: int, b1: int, b2: int, scale: LogScale) -> int
     attach(t, merged, b2)
     attach(t, merged, b1)
     t.size[merged] = t.size[b1] + t.size[b2]
-    moments_of_children(t, merged)
-    t.h[merged] = log_det(t.m2[t.row[merged]], t.size[merged], scale)
-    t.s[merged] = sum_of_children(t, merged)
+    summarise(t, merged, scale)
     t.meta[Meta.MERGED] += 1
     return merged
 
@@ -319,8 +325,7 @@ def _split_fringe(t: TreeArrays, leaf: int, x32: Floats, document: int, scale: L
     attach(t, inner, leaf)
     attach(t, inner, other)
     t.size[inner] = t.size[leaf] + 1
-    moments_of_children(t, inner)
-    t.h[inner] = log_det(t.m2[t.row[inner]], t.size[inner], scale)
+    summarise(t, inner, scale)
     t.meta[Meta.FRINGE] += 1
 
 

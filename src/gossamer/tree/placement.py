@@ -22,7 +22,7 @@ from gossamer.neighbours.ordering import copy
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.tree.agglomeration import SMALL_CONCEPT, small_concept
 from gossamer.tree.arrays import Meta, TreeArrays
-from gossamer.tree.insertion import has_room, join, moments_of_children, sum_of_children, widen
+from gossamer.tree.insertion import has_room, join, sum_of_children, summarise, widen
 from gossamer.tree.scoring import squared_distance
 from gossamer.tree.structure import add_document, attach, detach, find_leaf, fresh_inner, new_leaf, replace
 from gossamer.tree.utility import (
@@ -176,9 +176,7 @@ def place(t: TreeArrays, leaf: int, beside: int, x: Doubles, work: PlaceWorkspac
         attach(t, union, node)
         attach(t, union, leaf)
         t.size[union] = t.size[node] + t.size[leaf]
-        moments_of_children(t, union)
-        t.h[union] = log_det(t.m2[t.row[union]], t.size[union], scale)
-        t.s[union] = sum_of_children(t, union)
+        summarise(t, union, scale)
         t.meta[Meta.FRINGE] += 1
     _add_above(t, above, x, scale)
 
@@ -230,8 +228,7 @@ def _put_below(t: TreeArrays, node: int, leaves: Ints, group: Ints, number: int,
             detach(t, leaves[i])
             attach(t, part, leaves[i])
             t.size[part] += t.size[leaves[i]]
-    moments_of_children(t, part)
-    t.h[part] = log_det(t.m2[t.row[part]], t.size[part], scale)
+    summarise(t, part, scale)
     attach(t, node, part)
 
 

@@ -58,12 +58,14 @@ class BuildOptions(NamedTuple):
     largest_group: int = LARGEST_GROUP  # leaves that are compared each with each
 
 
-KnownNeighbours: TypeAlias = Callable[[Ints], Nearest]
-"""The nearest neighbours of leaves, where they are known without comparing all: places among the leaves given."""
+KnownNeighbours: TypeAlias = Callable[[Ints], tuple[Nearest, Ints]]
+"""The nearest neighbours of leaves, and those that each is linked to, where they are known without comparing all:
+places among the leaves given."""
 
 
 Anchor: TypeAlias = Callable[[Ints, Floats, Ints], Floats]
-"""Leaves, their vectors and the places of their neighbours → points to agglomerate instead: see `anchoring`."""
+"""Leaves, their vectors, which may be overwritten, and the places of their neighbours → points to agglomerate instead:
+see `anchoring`."""
 
 
 def rebuild_arrays(
@@ -89,33 +91,35 @@ def agglomerate_leaves(
     so that concepts of an earlier tree are preferred.
     """
     leaves = _sorted_by_content(t, _leaves_by_row(t))
-    points = t.vectors[t.row[leaves]]
-    step = 1.0
-    if len(points):
-        grid = choose_robust_grid(points)
-        to_steps(points, grid)
-        step = grid.step
+    rows = t.row[leaves]
+    points, links, step = t.vectors[rows], None, 1.0
     if known is not None:
-        nearest = known(leaves)
+        nearest, links = known(leaves)
     else:
+        if len(points):
+            grid = choose_robust_grid(points)
+            to_steps(points, grid)
+            step = grid.step
         nearest = nearest_neighbours(
             points,
             options.keep,
             lambda share: progress(_COMPARISON * share),
-            order=None if order is None else np.argsort(order[t.row[leaves]]),
+            order=None if order is None else np.argsort(order[rows]),
             largest_group=options.largest_group,
         )
+        if anchor is not None:
+            np.take(t.vectors, rows, axis=0, out=points, mode="clip")  # this mode needs no buffer
     if len(leaves):
         if anchor is not None:
-            points = anchor(leaves, t.vectors[t.row[leaves]], nearest.places)
-        t = _with_concepts(t, leaves, points, nearest)
+            points = anchor(leaves, points, nearest.places)
+        t = _with_concepts(t, leaves, agglomerate(points, t.size[leaves], nearest, links=links))
     factor = max(np.float32(step * step), np.finfo(np.float32).tiny)  # infinity times 0 would be NaN
     return t, Neighbours(leaves, nearest.places, nearest.distances * factor, int(t.meta[Meta.CHANGES]))
 
 
-def _with_concepts(t: TreeArrays, leaves: Ints, points: Floats, nearest: Nearest) -> TreeArrays:
-    """`t` with its leaves below concepts. `points` are overwritten."""
-    plan = dendrogram(leaves, agglomerate(points, t.size[leaves], nearest))
+def _with_concepts(t: TreeArrays, leaves: Ints, merges: Ints) -> TreeArrays:
+    """`t` with its leaves below the concepts that merges make."""
+    plan = dendrogram(leaves, merges)
     t.meta[Meta.ROOT] = leaves[0]
     done = add_concepts(t, plan, 0)
     while done < len(plan.order):

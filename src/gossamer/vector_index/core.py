@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -29,6 +31,10 @@ from gossamer.whitening.whitening import Whitening
 _log = logging.getLogger("gossamer.vectors")
 
 Structure: TypeAlias = Literal["living", "cobweb"]
+
+_FREED_AT_ONCE: Final = 1 << 24
+_FREED_EVERY: Final = 0.4
+"""Bytes that are freed at once, and the seconds between."""
 
 
 @dataclass
@@ -114,7 +120,10 @@ class Core:
             self.remove(removed, "living")
 
     def become(self, other: Core) -> None:
-        """Take over the parts of another core. The tree stays the same object, so that caches by node can be kept."""
+        """Take over the parts of another core; memory of the old ones is freed little by little.
+
+        The tree stays the same object, so that caches by node can be kept.
+        """
         old: list[object] = [*self.tree.arrays, self.path_sum]
         if self.graph is not None:
             old += [*self.graph.arrays.codes, *self.graph.arrays.links, self.graph.workspaces]
@@ -124,11 +133,23 @@ class Core:
 
 
 def _free_later(parts: list[object]) -> None:
-    """Let go of large arrays one by one in another thread: to free hundreds of megabytes takes tens of milliseconds."""
+    """Let go of large arrays in another thread, little by little.
+
+    To free hundreds of megabytes at once takes tens of milliseconds, and a virtual machine that returns them to its
+    host stops all threads a tenth of a second for that.
+    """
 
     def free() -> None:
         while parts:
-            parts.pop()
+            array: Any = parts.pop()
+            if isinstance(array, np.ndarray) and array.base is not None:
+                array = array.base
+            # From the end on. An array that something else refers to, or a part of another, refuses: ValueError.
+            with suppress(ValueError):
+                while isinstance(array, np.ndarray) and array.nbytes > _FREED_AT_ONCE:
+                    array.resize(len(array) - max(1, _FREED_AT_ONCE * len(array) // array.nbytes), *array.shape[1:])
+                    time.sleep(_FREED_EVERY)
+            del array
 
     try:
         threading.Thread(target=free, name="gossamer-free", daemon=True).start()

@@ -7,9 +7,9 @@ one. So what comes of a sequence of operations depends on the sequence alone. Ne
 links, so that a large index is never compared with itself. The whitener is fitted again when the corpus has moved away
 from what it was fitted on (`Whitening.has_drifted`).
 
-Of n documents, the next renewal starts n/12 changes after the last one did, and takes effect n/18 changes later. So
+Of n documents, the next renewal is due n/12 changes after the last one was, and takes effect n/18 changes later. So
 between 0.055 and 0.14 of the documents were inserted one by one, and the others agglomerated. (From 32,768 documents on
-n/8 and n/12, and 0.08 to 0.21.)
+n/8 and n/12, and 0.08 to 0.21.) It starts when the next change is staged, outside the lock that searches wait for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from gossamer.array_types import Floats, Ints, Longs
 from gossamer.graph import search_graph
 from gossamer.graph.linking import neighbours_by_links
 from gossamer.graph.search_graph import SearchGraph
-from gossamer.neighbours.all_pairs import Nearest
 from gossamer.rank.guided import prepare
 from gossamer.results import DocId
 from gossamer.runtime import deadline
@@ -54,6 +53,7 @@ from gossamer.tree.identity import keep_ids
 from gossamer.tree.rebuild import (
     Anchor,
     BuildOptions,
+    KnownNeighbours,
     add_leaves,
     agglomerate_leaves,
     content_order,
@@ -82,6 +82,9 @@ _COPIED_AT_ONCE: Final = 8192
 
 _CONCEPTS_PER_LEAF: Final = 0.32
 """Internal nodes that room is made for, by the number of leaves."""
+
+_PAGE: Final = 4096
+"""Bytes of a page of memory, at least."""
 
 _PACE: Final = 0.02
 """The longest wait, in seconds, of one change for a renewal that is behind."""
@@ -179,6 +182,7 @@ def renewed(
         t = in_tree_order(t)
     core.tree.replace_arrays(t)
     core.graph = prepare(t, graph, linked=policy.links, neighbours=neighbours if keep else None)
+    _touch_room(t)
     return core
 
 
@@ -205,6 +209,21 @@ def _room(t: TreeArrays, more: int) -> dict[str, int]:
         **dict.fromkeys(DOCUMENT_FIELDS, used["leaf"] + documents),
         "inner": inners,
     }
+
+
+def _touch_room(t: TreeArrays) -> None:
+    """Write to each page of the rows that documents will take until the next renewal takes effect; nothing changes.
+
+    The system gives memory to a process when it is first written to. Here it does so in the thread that makes the new
+    core, and not while a document is inserted and searches wait: that can take tens of milliseconds where a virtual
+    machine has to get memory from its host.
+    """
+    documents = int(t.meta[Meta.DOCUMENTS])
+    soon = period(documents) + window(documents)
+    for name, rows in rows_in_use(t.meta).items():
+        array = getattr(t, name)
+        pages = array[rows : rows + soon].reshape(-1).view(np.uint8)[::_PAGE]
+        np.bitwise_or(pages, 0, out=pages)
 
 
 def _copy(t: TreeArrays, more: int, vectors: Floats | None = None) -> TreeArrays:
@@ -260,7 +279,7 @@ def _with_own_codes(graph: SearchGraph, rows: int) -> SearchGraph:
     return replace(graph, arrays=graph.arrays._replace(codes=codes._replace(leaf=leaf)))
 
 
-def _known_by(graph: SearchGraph, t: TreeArrays) -> Callable[[Ints], Nearest]:
+def _known_by(graph: SearchGraph, t: TreeArrays) -> KnownNeighbours:
     return lambda leaves: neighbours_by_links(graph.arrays, t.row[leaves], NEIGHBOURS)
 
 
@@ -285,11 +304,12 @@ def _fitted(start: Start, policy: Policy, E: Floats) -> Whitening | None:
 # -- in the background ---------------------------------------------------------------------------------
 
 
-class Change(NamedTuple):
-    """Documents that came, as they came, and the numbers of those that went."""
+Change: TypeAlias = tuple[Floats, Longs]
+"""Documents that came, as they came, and the numbers of those that went.
 
-    E: Floats
-    removed: Longs
+A plain tuple, which Python's garbage collector soon stops to track. Thousands of objects that it tracks, waiting for a
+renewal, would make it look through the whole process more often, and all threads wait for that a tenth of a second.
+"""
 
 
 class _CancelledError(Exception):
@@ -335,9 +355,9 @@ class Renewal:
             self._state.notify_all()
         while True:
             changes = self._next()
-            E = np.concatenate([each.E for each in changes]) if len(changes) > 1 else changes[0].E
+            E = np.concatenate([came for came, _ in changes]) if len(changes) > 1 else changes[0][0]
             with no_fork():
-                core.apply(E, changes[-1].removed)
+                core.apply(E, changes[-1][1])
             with self._state:
                 for _ in changes:
                     self._changes.popleft()
@@ -359,7 +379,7 @@ class Renewal:
             found: list[Change] = []
             for change in islice(self._changes, _TOGETHER):
                 found.append(change)
-                if len(change.removed):
+                if len(change[1]):
                     break
             return found
 
@@ -377,10 +397,13 @@ class Renewal:
             deadline.check()
 
     def pace(self, left: int) -> None:
-        """Wait a little if the new core is further behind than changes are left, so that none has to wait long."""
+        """Wait a little if the new core is behind by more than twice the changes that are left.
+
+        It takes in changes faster than they come, so the last of them need not wait long.
+        """
         until = time.monotonic() + _PACE
         with self._state:
-            while len(self._changes) > left and not self._ended and self._is_here():
+            while len(self._changes) > 2 * left and not self._ended and self._is_here():
                 if not self._state.wait(until - time.monotonic()) or time.monotonic() > until:
                     return
 

@@ -25,7 +25,7 @@ from gossamer.tree.cobweb import Progress
 from gossamer.tree.history import History
 from gossamer.tree.rebuild import content_order
 from gossamer.vector_index.core import Core, finite
-from gossamer.vector_index.renewal import Change, Renewal, period, renewed, start_of, window
+from gossamer.vector_index.renewal import Renewal, period, renewed, start_of, window
 from gossamer.vector_index.state import VectorState
 from gossamer.whitening.whitening import Whitening
 
@@ -96,6 +96,7 @@ def _stage_living(
     state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None
 ) -> Staged:
     """Insert documents one by one, and start or end a renewal where that is due."""
+    _start_renewal_if_due(state)
     renewal, work = state.renewal, len(E) + len(removed)
     swapped: Core | None = None
     history = state.history
@@ -119,14 +120,12 @@ def _stage_living(
         if swapped is not None:
             _adopt(state, swapped, history)
         if due:
-            _end_renewal(state)
+            end_renewal(state)
         if len(X):
             state.insert(X, "living")
         _replace_ids(state, E, ids, removed, gone)
         if state.renewal is not None:
-            state.renewal.follow(Change(E, gone))
-        elif state.clock - state.started >= period(state.started_size) or search_graph.is_outgrown(state.graph):
-            _start_renewal(state)
+            state.renewal.follow((E, gone))
 
     return Staged(state, _reported(apply, progress, len(E)))
 
@@ -157,20 +156,36 @@ def _replace_ids(state: VectorState, E: Floats, ids: list[DocId], removed: list[
     state.operation += 1
 
 
-def _start_renewal(state: VectorState) -> None:
-    """Copy the documents and let a thread make a new core of them. Where memory does not suffice, try again later."""
-    state.started, state.started_size = state.clock, len(state.ids)
-    try:
-        raw = None if state.raw is None else state.raw.frozen()
-        start = start_of(state, state.ids.numbers(), state.settled, raw)
-        state.settled_next = state.tree.next_document
-        state.renewal = Renewal(start, state.policy, state.clock + window(state.started_size))
-        state.renewal.cancel_with(state)
-    except (MemoryError, RuntimeError) as error:  # RuntimeError: no more threads
-        _log.warning("the tree of %d documents is renewed later: %r", state.started_size, error)
+def is_renewing(state: VectorState) -> bool:
+    """Whether a new core is being made, or is due and will be when the next change is staged."""
+    if state.renewal is not None or state.settings.structure == "cobweb":
+        return state.renewal is not None
+    return state.clock - state.started >= period(state.started_size) or search_graph.is_outgrown(state.graph)
 
 
-def _end_renewal(state: VectorState) -> None:
+def _start_renewal_if_due(state: VectorState) -> None:
+    """Copy the documents, while searches go on, and let a thread make a new core of them.
+
+    Where memory does not suffice, try again later.
+    """
+    if state.renewal is not None or not is_renewing(state):
+        return
+    size = len(state.ids)
+    with state.lock.reading():  # no search may replace the graph meanwhile
+        try:
+            raw = None if state.raw is None else state.raw.frozen()
+            start = start_of(state, state.ids.numbers(), state.settled, raw)
+            renewal = Renewal(start, state.policy, state.clock + window(size))
+        except (MemoryError, RuntimeError) as error:  # RuntimeError: no more threads
+            _log.warning("the tree of %d documents is renewed later: %r", size, error)
+        else:
+            state.renewal, state.settled_next = renewal, state.tree.next_document
+            renewal.cancel_with(state)
+    state.started, state.started_size = state.clock, size
+
+
+def end_renewal(state: VectorState) -> None:
+    """End the thread of a renewal, if there is one."""
     if state.renewal is not None:
         state.renewal.cancel()
         state.renewal = None
@@ -195,7 +210,7 @@ def _stage_bulk(
     def apply() -> None:
         state.settled_next = core.tree.next_document
         _adopt(state, core, history)
-        _end_renewal(state)
+        end_renewal(state)
         _replace_ids(state, E, ids, removed, gone)
         state.started, state.started_size = state.clock, len(state.ids)
 
@@ -203,15 +218,15 @@ def _stage_bulk(
 
 
 def stage_settling(state: VectorState) -> Staged:
-    """End the renewal that is under way."""
-    assert state.renewal is not None
-    core = state.renewal.finish()
+    """End the renewal that is under way or due."""
+    _start_renewal_if_due(state)
+    core = None if state.renewal is None else state.renewal.finish()
     history = _recorded(state, core)
 
     def apply() -> None:
         if core is not None:
             _adopt(state, core, history)
-        _end_renewal(state)
+        end_renewal(state)
         state.operation += 1
 
     return Staged(state, apply)

@@ -19,6 +19,7 @@ from gossamer.files.bundle import Bundle, read_bundle, write_bundle
 from gossamer.graph import search_graph
 from gossamer.graph.search_graph import SearchGraph
 from gossamer.rank.gains import evidence, gains, gains_by_axis
+from gossamer.rank.path_sum import PathSum
 from gossamer.rank.ranking import Restriction, rank
 from gossamer.rank.request import Aggregate, Method, SearchRequest
 from gossamer.results import Axis, ConceptChange, DocId, PathStep, Refinement, SearchResult, VectorExplanation
@@ -29,10 +30,10 @@ from gossamer.tree.placement import landings
 from gossamer.tree.rebuild import single_level_arrays, total_utility
 from gossamer.tree.scoring import Ranked
 from gossamer.tree.views import paths_to
-from gossamer.vector_index.core import Core, auto_acuity
+from gossamer.vector_index.core import auto_acuity
 from gossamer.vector_index.ids import IdMap, order_ties_by_id
 from gossamer.vector_index.raw_vectors import RawVectors, Source
-from gossamer.vector_index.staging import Staged, stage, stage_rebuild, stage_settling
+from gossamer.vector_index.staging import Staged, end_renewal, is_renewing, stage, stage_rebuild, stage_settling
 from gossamer.vector_index.state import VectorSettings, VectorState
 from gossamer.whitening.whitening import Whitening
 
@@ -170,7 +171,7 @@ class VectorIndex:
         settled at the same point.
         """
         with self._writer() as state:
-            if state.renewal is not None:
+            if is_renewing(state):
                 stage_settling(state).apply()
         self.build_links()
 
@@ -192,8 +193,8 @@ class VectorIndex:
 
     @property
     def renewing(self) -> bool:
-        """Whether a new tree is being made in the background."""
-        return self.state.renewal is not None
+        """Whether a new tree is due or is being made in the background."""
+        return is_renewing(self.state)
 
     @property
     def settled(self) -> bool:
@@ -205,11 +206,9 @@ class VectorIndex:
         state = self.state
         with self._one_writer.alone(), state.lock.writing():
             state.status = "closed"
-            state.become(Core(None, CobwebTree(1)))
+            state.whitener, state.tree, state.graph, state.path_sum = None, CobwebTree(1), None, PathSum()
             state.ids, state.raw = IdMap(), None
-            if state.renewal is not None:
-                state.renewal.cancel()
-                state.renewal = None
+            end_renewal(state)
 
     @contextmanager
     def _writer(self) -> Iterator[VectorState]:

@@ -161,7 +161,8 @@ class Whitening:
         usual = float(np.sqrt(self.explained_variance_.sum()))
         if not usual > 0.0:
             return np.zeros(len(X))
-        distances: Doubles = np.linalg.norm(X.astype(np.float64) - self.mean_, axis=1) / usual
+        away = X.astype(np.float64) - self.mean_
+        distances: Doubles = np.sqrt(np.einsum("ij,ij->i", away, away)) / usual
         return distances
 
     def has_drifted(self, X: Floats) -> bool:
