@@ -56,7 +56,7 @@ test: lint
 # Most of the time goes into compiling, once, which is where an old Numba would fail. Slow tests of threads and processes
 # are left out.
 RUNTIME := --editable ".[onnx,parquet,serve,client]"
-SHORT := -m pytest -n auto --dist loadfile -k "not (beside or pipe or completion or tls or read_only)" \
+SHORT := -m pytest -n 1 -k "not (beside or pipe or completion or tls or read_only)" \
     tests/server/test_serve.py tests/store/test_store.py tests/cli/test_app.py \
     tests/encoders/test_onnx.py tests/readers/test_parquet.py
 

@@ -187,6 +187,8 @@ def _agglomerate(w: World) -> None:
     near = rng.integers(0, len(X), (len(X), NEIGHBOURS)).astype(np.int32)
     merges = agglomerate(X, np.ones(len(X), np.int64), Nearest(near, np.zeros(near.shape, np.float32)))
     assert len(np.unique(merges)) == merges.size, "each is merged once"
+    merges = agglomerate(np.tile(w.X, (3, 1)), np.ones(len(X), np.int64), links=near, by_links=0)
+    assert len(np.unique(merges)) == merges.size
 
 
 def _add_to_leaves(w: World) -> None:
@@ -433,6 +435,8 @@ CASES: dict[str, Callable[[World], object]] = {
     "tree/structure.parents_first": lambda w: parents_first(w.t, w.root),
     "tree/structure.rehash": lambda w: rehash(_copied(w.t)),
     "tree/agglomeration._merge_nearest": _agglomerate,
+    "tree/agglomeration._near_by_links": _agglomerate,
+    "tree/agglomeration._pass_down": _agglomerate,
     "tree/agglomeration.children_first": _rebuild,
     "tree/agglomeration._leaves_below": _rebuild,
     "tree/agglomeration.add_concepts": _rebuild,

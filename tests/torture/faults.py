@@ -134,16 +134,27 @@ class Victim:
 
 
 def torment(folder: Path, operations: Iterable[str], kinds: Iterable[str], most: int) -> Outcome:
-    """Let the n-th call of each kind fail during each operation; at most `most` for each pair, once and for good."""
+    """Let the n-th call of each kind fail during each operation; at most `most` for each pair, once and for good.
+
+    With `most` 1, as the test has it, once or for good by turns, and with one victim of each size for an operation.
+    """
     faults, outcome = Faults(), Outcome()
-    for name in operations:
-        for kind in kinds:
-            for sticky in (False, True):
-                place = folder / f"{name}-{kind}-{int(sticky)}"
-                place.mkdir()
-                victim = Victim(place / "a.gsm", 3000 if kind == "allocate" else 900)  # arrays that are large enough
-                _torment_one(faults, outcome, victim, name, kind, sticky, most)
-                shutil.rmtree(place)
+    for at, name in enumerate(operations):
+        victims: dict[Path, Victim] = {}
+        for turn, kind in enumerate(kinds, start=at):
+            documents = 3000 if kind == "allocate" else 900  # arrays that are large enough
+            for sticky in (False, True) if most > 1 else (turn % 2 == 1,):
+                place = folder / (f"{name}-{kind}-{int(sticky)}" if most > 1 else f"{name}-{documents}")
+                if place not in victims:
+                    place.mkdir()
+                    victims[place] = Victim(place / "a.gsm", documents)
+                _torment_one(faults, outcome, victims[place], name, kind, sticky, most)
+                if most > 1:
+                    victims.pop(place).index.close()
+                    shutil.rmtree(place)
+        for place, victim in victims.items():
+            victim.index.close()
+            shutil.rmtree(place)
     return outcome
 
 
@@ -177,7 +188,6 @@ def _torment_one(
             break
         for left in victim.path.parent.glob("new.gsm"):
             shutil.rmtree(left)
-    victim.index.close()
 
 
 # -- in a process of its own ------------------------------------------------------------------------

@@ -26,7 +26,7 @@ def attack(count: int, seed: int, folder: Path) -> Outcome:
     known: dict[str, str] = {}
     index = Index.create(path, encode)
     index.add([sentence(rng) for _ in range(1200)], [f"first-{at}" for at in range(1200)])
-    index.search("moon river", k=5)  # loads kernels: Numba tells of Ctrl-C while it loads one by a SystemError
+    index.search("moon river", k=5)  # loads kernels
     for number in range(count):
         fresh = {f"{number}-{at}": sentence(rng) for at in range(rng.choice([1, 1, 5, 60]))}
         name, operation = rng.choice(_operations(index, path, fresh, known))
@@ -77,6 +77,13 @@ def _interrupted(operation: Callable[[], object], delay: float) -> bool:
             timer.cancel()
             timer.join()
     except KeyboardInterrupt:
+        return True
+    except SystemError as error:  # so Numba tells of Ctrl-C while it loads a kernel or makes what one returns
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__cause__
+        if cause is None:
+            raise
         return True
     return False
 

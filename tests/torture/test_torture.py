@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent.parent
-ATTACKS = {"power": 10, "interrupts": 40, "faults": 1, "flips": 20, "crafted": 40}
+ATTACKS = {"power": 5, "interrupts": 40, "faults": 1, "flips": 12, "crafted": 20}
 """How often each is tried here. Kills have tests of their own, in `durability`."""
 
 
