@@ -108,6 +108,32 @@ def test_more_answers_are_asked_for_without_losing_the_place(page: Page, service
     assert ids(page) == [hit["id"] for hit in found]
 
 
+def test_the_page_ends_with_its_list(page: Page, service: Running) -> None:
+    """Hidden words in the list made the page itself longer than the window, and a wheel led into emptiness."""
+    page.set_viewport_size({"width": 1200, "height": 600})
+    page.goto(f"{service.url}/?q=light&k=20")
+    page.wait_for_selector(".hit >> nth=19")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 600
+    page.hover("#list h3 >> nth=0")
+    for _ in range(3):
+        page.mouse.wheel(0, 5000)
+    page.wait_for_function("list.scrollTop > 0 && list.scrollTop + list.clientHeight >= list.scrollHeight - 2")
+    assert page.evaluate("window.scrollY") == 0
+
+
+def test_the_answer_that_is_explained_stays_in_sight(page: Page, service: Running) -> None:
+    page.set_viewport_size({"width": 1200, "height": 420})
+    last = service.http.post("/v1/search", json={"query": "light", "k": 10}).json()["hits"][-1]["id"]
+    page.goto(f"{service.url}/?q=light&why={last}")
+    page.wait_for_selector(".why")
+    page.wait_for_timeout(100)
+    heading = page.locator(f".hit[data-id='{last}'] h3").bounding_box()
+    shown = page.locator("#list").bounding_box()
+    assert heading is not None
+    assert shown is not None
+    assert shown["y"] - 1 <= heading["y"] <= shown["y"] + shown["height"]
+
+
 def test_why_this_one_adds_up(page: Page, service: Running, shot: Shot) -> None:
     page.goto(f"{service.url}/?q=flat tyre")
     page.click(".hit .reason")

@@ -113,7 +113,8 @@ export class Results {
         place.replaceChildren(explanationPanel(why));
         this.onPath(why.path.map((step) => step.concept));
         announce(why.text);
-        place.scrollIntoView({ block: "nearest" });
+        const shown = hit ?? place; // the answer stays in sight above its explanation, which may be taller than the list
+        shown.scrollIntoView({ block: shown.offsetHeight > find("#list").clientHeight ? "start" : "nearest" });
       } catch (problem) {
         if (signal.aborted || !place.isConnected) return;
         this.onPath([]);
