@@ -48,10 +48,27 @@ def shell(*arguments: object, **environment: str) -> subprocess.CompletedProcess
 
 
 def test_all_commands_are_there() -> None:
-    expected = ["demo", "index", "search", "explain", "tree", "info", "delete", "rebuild", "backup", "repair", "serve"]
+    expected = [
+        "demo",
+        "index",
+        "search",
+        "explain",
+        "topics",
+        "tree",
+        "info",
+        "delete",
+        "rebuild",
+        "backup",
+        "repair",
+        "serve",
+    ]
     keys = ["keys new", "keys list", "keys remove"]
     models = ["models list", "models pull", "models path"]
-    lab = ["eval compare", "eval paper", "eval defaults", "eval robustness", "eval tree"] if ALL != OURS else []
+    lab = (
+        ["eval compare", "eval paper", "eval defaults", "eval robustness", "eval tree", "eval labels"]
+        if ALL != OURS
+        else []
+    )
     assert [" ".join(command) for command in OURS] == [*expected, *keys, *models, "eval run", *lab]
 
 

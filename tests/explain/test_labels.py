@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from gossamer.explain.labels import distinctive_terms, in_label, unlike, usual_form
+import math
+
+import pytest
+
+from gossamer.explain.labels import breadth_of, coverage, distinctive_terms, in_label, is_mixture, unlike, usual_form
 from gossamer.explain.terms import Counts, terms_of
 
 
@@ -51,7 +55,7 @@ def test_a_pair_cut_out_of_a_longer_phrase_does_not() -> None:
 
 def test_forms_of_one_word_are_said_once() -> None:
     members = counts("program programming", "programming program", "programs programming")
-    assert len(in_label(distinctive_terms(members, counts("bread"), CORPUS))) == 1
+    assert len(in_label(distinctive_terms(members, counts("bread"), CORPUS), [])) == 1
 
 
 def test_the_form_written_most_often_is_shown() -> None:
@@ -72,8 +76,42 @@ def test_scripts_without_spaces() -> None:
 
 def test_a_label_gives_up_its_last_terms_until_no_other_has_them() -> None:
     terms = [("moon", 3.0), ("comet", 2.0), ("orbit", 1.0), ("star", 0.9)]
-    assert unlike(terms, set()) == terms
-    assert in_label(unlike(terms, {frozenset({"comet", "moon", "orbit"})})) == ["moon", "comet", "star"]
+    passages = [{key: key} for key, _ in terms]
+    assert unlike(terms, set(), passages) == terms
+    one = unlike(terms, {frozenset({"comet", "moon", "orbit"})}, passages)
+    assert in_label(one, passages) == ["moon", "comet", "star"]
     taken = {frozenset({"moon", "comet", "orbit"}), frozenset({"moon", "comet", "star"}), frozenset({"moon", "comet"})}
-    assert in_label(unlike(terms, taken)) == ["moon"]
-    assert in_label(unlike([("moon", 1.0)], {frozenset({"moon"})})) == []
+    assert in_label(unlike(terms, taken, passages), passages) == ["moon"]
+    assert in_label(unlike([("moon", 1.0)], {frozenset({"moon"})}, passages), passages) == []
+
+
+def test_the_terms_of_a_label_are_held_by_different_members() -> None:
+    terms = [("moon", 3.0), ("comet", 2.0), ("orbit", 1.9)]
+    together = [{"moon": "moon", "comet": "comet"}] * 6 + [{"orbit": "orbit"}] * 4
+    assert in_label(terms, together) == ["moon", "orbit", "comet"]
+    assert coverage(["moon"], together) == 0.6
+    assert coverage(["moon", "orbit"], together) == 1.0
+
+
+def test_breadth_is_that_of_all_members_or_less() -> None:
+    passages = [{"moon": "moon"}, {"moon": "moon", "flea": "flea"}, {"moon": "moon"}, {"flea": "flea"}]
+    assert breadth_of("moon", passages, [1, 1, 2, 2]) == pytest.approx(math.exp(0.6365) / 2.0, abs=1e-3)
+    assert breadth_of("flea", passages, [1, 2, 1, 2]) == pytest.approx(0.5)
+    assert breadth_of("flea", passages, [1, 2, 3, 1]) == pytest.approx(2.0 / math.exp(1.0397), abs=1e-3)
+
+
+def test_what_is_in_one_part_alone_comes_later() -> None:
+    members = counts(*["moon"] * 6, *["comet"] * 5, *["bread"] * 4)
+    beside = counts(*["tyre"] * 10)
+    narrow = {"moon": 0.2}
+    plain = distinctive_terms(members, beside, CORPUS)
+    broad = distinctive_terms(members, beside, CORPUS, lambda key: narrow.get(key, 1.0))
+    assert plain[0][0] == "moon"
+    assert broad[0][0] == "comet"
+
+
+def test_a_mixture_is_what_no_term_covers() -> None:
+    passages = [{"moon": "moon"}] * 2 + [{word: word} for word in "abcdefgh"]
+    assert is_mixture(["moon"], passages, [1, 1, *range(2, 10)])
+    assert not is_mixture(["moon"], passages, [])
+    assert not is_mixture(["moon", "a", "b"], passages, [1, 1, *range(2, 10)])

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import gossamer
-from gossamer.cli import demo, eval, explain, index, keys, maintenance, models, search, serve, tree
+from gossamer.cli import demo, eval, explain, index, keys, maintenance, models, search, serve, topics, tree
 from gossamer.cli.command import examples
 from gossamer.cli.extensions import add_extensions
 
@@ -38,6 +38,7 @@ app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=index.EXAMPLES)(index.index)
 app.command(epilog=search.EXAMPLES)(search.search)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(epilog=topics.EXAMPLES)(topics.topics)
 app.command(epilog=tree.EXAMPLES)(tree.tree)
 app.command(epilog=maintenance.INFO_EXAMPLES)(maintenance.info)
 app.command(epilog=maintenance.DELETE_EXAMPLES)(maintenance.delete)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -19,8 +19,9 @@ Spans: TypeAlias = Iterable[tuple[int, int]]
 """(start, stop) character offsets, ascending and disjoint, as in `Hit.matches`."""
 
 _ARROW: Final = " › "
+_STEPS: Final = 3
 _STEP: Final = 28
-"""Characters that a step of a path needs at least."""
+"""Steps of a path that are shown at most, and the characters that each needs at least."""
 _BEFORE: Final = 60
 """Characters shown before the first match, where a text is too long to be shown from its beginning."""
 
@@ -72,7 +73,7 @@ def _best_start(places: list[int], most: int, before: int) -> int:
 
 
 def path_shown(path: Sequence[Concept], most: int) -> Text:
-    """The concepts between the root and the leaf in about `most` characters, the basic level in bold."""
+    """The concepts around the basic level in about `most` characters, that one in bold."""
     from rich.text import Text
 
     steps = [Text(words, style="bold green" if basic else "green") for words, basic in path_steps(path, most)]
@@ -80,23 +81,19 @@ def path_shown(path: Sequence[Concept], most: int) -> Text:
 
 
 def path_steps(path: Sequence[Concept], most: int) -> list[tuple[str, bool]]:
-    """The steps of a path in words, and whether each is the basic level.
+    """The steps around the basic level in words, at most three, and whether each is the basic level.
 
-    Steps with the label of the step before are left out. Of the others as many as fit are taken, evenly spread, with
-    the basic level among them. A term is named once.
+    A step with the label of the step before is left out. `Hit.path` has all of them.
     """
-    if not path:
-        return []
-    head = f"all {path[0].size:,}"
     steps = [_basic_or_first(same) for _, same in groupby(path[1:-1], key=lambda step: step.label)]
-    room = most - len(head)
-    chosen = _spread(steps, max(1, min(len(steps), room // _STEP)))
-    each = room // max(len(chosen), 1) - len(_ARROW)
-    shown, named = [(head, False)], set[str]()
-    for step in chosen:
-        shown.append((_step(step, each, named), step.basic))
-        named.update(step.label.split(", "))
-    return shown
+    if not steps:
+        return [(f"all {step.size:,}", False) for step in path[:1]]
+    basic = next((at for at, step in enumerate(steps) if step.basic), 0)
+    count = max(1, min(_STEPS, most // _STEP))
+    first = basic if count == 1 else max(0, min(basic - 1, len(steps) - count))
+    shown = steps[first : first + count]
+    each = most // len(shown) - len(_ARROW)
+    return [(_step(step, each), step.basic) for step in shown]
 
 
 def _basic_or_first(same: Iterable[Concept]) -> Concept:
@@ -104,23 +101,9 @@ def _basic_or_first(same: Iterable[Concept]) -> Concept:
     return next((step for step in steps if step.basic), steps[0])
 
 
-def _step(step: Concept, most: int, named: Container[str]) -> str:
+def _step(step: Concept, most: int) -> str:
     size = f" ({step.size:,})"
-    new = [term for term in step.label.split(", ") if term not in named]
-    label = ", ".join(new) if new and step.terms else step.label
-    return shortened(one_line(label), max(most - len(size), 8)) + size
-
-
-def _spread(steps: Sequence[Concept], count: int) -> list[Concept]:
-    """`count` steps at even distances, with the first, the last and the basic level among them."""
-    if len(steps) <= count:
-        return list(steps)
-    places = [len(steps) - 1] if count == 1 else [round(i * (len(steps) - 1) / (count - 1)) for i in range(count)]
-    basic = next((at for at, step in enumerate(steps) if step.basic), None)
-    if basic is not None and basic not in places:
-        nearest = min(range(count), key=lambda at: (abs(places[at] - basic), at))
-        places[nearest] = basic
-    return [steps[at] for at in places]
+    return shortened(one_line(step.label), max(most - len(size), 8)) + size
 
 
 def documents(count: int) -> str:

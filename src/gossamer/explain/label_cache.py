@@ -8,14 +8,24 @@ label that is made.
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeAlias
 from weakref import ReferenceType, ref
 
 from gossamer.array_types import NONE
 from gossamer.explain.exemplars import exemplars
-from gossamer.explain.labels import Scores, distinctive_terms, in_label, unlike, usual_form
+from gossamer.explain.labels import (
+    Scores,
+    breadth_of,
+    coverage,
+    distinctive_terms,
+    in_label,
+    is_mixture,
+    unlike,
+    usual_form,
+)
 from gossamer.explain.passages import SHOWN, SNIPPET, Texts
 from gossamer.explain.sampling import DRIFT, Members, Sampler
 from gossamer.explain.terms import Counts
@@ -39,6 +49,9 @@ _ROUNDS: Final = 3
 _MOST_LABELS: Final = 1 << 18
 """Labels cached beside those asked for: a quarter of a gigabyte, and less than the nodes themselves take."""
 
+_PARTS: Final = 3
+"""Parts of a mixture that its label names."""
+
 _LONGEST: Final = 120
 """Characters of a user's label, at most."""
 
@@ -50,6 +63,8 @@ class Label:
     text: str
     terms: tuple[str, ...]
     """As they are written, most distinctive first."""
+    first: str
+    """The first term of the label, as it is written."""
     keys: tuple[str, ...]
     """Of the terms in the label; none where the label quotes an exemplar."""
     exemplars: tuple[int, ...]
@@ -119,20 +134,42 @@ class LabelCache:
         return found
 
     def _make(self, tree: CobwebTree, texts: Texts, node: int, parents: Mapping[int, int], members: Members) -> Label:
-        t = tree.arrays
-        found = distinctive_terms(Counts.over(members.terms), members.siblings, self._sampler.corpus(tree, texts))
-        found = unlike(self._old_first(node, found), self._above(node, parents) - {frozenset()})
-        keys = tuple(in_label(found))
-        written = {key: usual_form(key, members.terms) for key, _ in found}
+        t, passages = tree.arrays, members.terms
+        breadth = partial(breadth_of, passages=passages, parts=members.parts) if members.parts else lambda key: 1.0
+        corpus = self._sampler.corpus(tree, texts)
+        found = distinctive_terms(Counts.over(passages), members.siblings, corpus, breadth)
+        found = unlike(self._old_first(node, found), self._above(node, parents) - {frozenset()}, passages)
+        keys = tuple(in_label(found, passages))
+        written = {key: usual_form(key, passages) for key, _ in found}
+        text = ", ".join(written[key] for key in keys)
+        if parents[node] != NONE and is_mixture(keys, passages, members.parts):
+            parts = self._names_of_parts(tree, texts, node, parents, members.parts)
+            if len(parts) > 1 and coverage(list(parts), passages) > coverage(keys, passages):
+                keys, text = (), f"mixed: {' · '.join(parts.values())}"
         label = Label(
-            text=", ".join(written[key] for key in keys),
+            text=text,
             terms=tuple(written.values()),
+            first=written[keys[0]] if keys else "",
             keys=keys,
             exemplars=exemplars(t, node, members.measured),
             size=int(t.size[node]),
             seen=int(t.changed[t.row[node]]),
         )
         return label if label.text and self._labeller is None else self._worded(texts, node, parents[node], label)
+
+    def _names_of_parts(
+        self, tree: CobwebTree, texts: Texts, node: int, parents: Mapping[int, int], parts: Sequence[int]
+    ) -> dict[str, str]:
+        """The first terms of the labels of the largest shown children of a concept: keys, and forms as written."""
+        t = tree.arrays
+        inner = [part for part in set(parts) if t.n_children[part] > 0]
+        largest = sorted(inner, key=lambda part: (-int(t.size[part]), part))[:_PARTS]
+        below = {**parents, **dict.fromkeys(largest, node)}
+        missing = {part: node for part in largest if not self._holds(t, part, below)}
+        for part, members in list(self._sampler.members(tree, texts, missing)) if missing else ():
+            self._labels[part] = self._make(tree, texts, part, below, members)
+        labels = [self._labels[part] for part in largest]
+        return {label.keys[0]: label.first for label in labels if label.keys}
 
     def _old_first(self, node: int, found: Scores) -> Scores:
         """The terms, those of the old label first if all of them are still distinctive."""

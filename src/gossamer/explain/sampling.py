@@ -16,7 +16,8 @@ from gossamer.array_types import NONE, Longs
 from gossamer.explain.passages import READ, Texts
 from gossamer.explain.terms import Counts, Terms, terms_of
 from gossamer.runtime import deadline
-from gossamer.tree.arrays import Meta
+from gossamer.tree.arrays import Meta, TreeArrays
+from gossamer.tree.browsing import shown_children
 from gossamer.tree.cobweb import CobwebTree
 
 DRIFT: Final = 1.25
@@ -30,6 +31,9 @@ _READ: Final = 256
 
 _CORPUS: Final = 1536
 """Members of the root whose texts are read, at most: they stand for the corpus."""
+
+_IN_PARTS: Final = 100
+"""Passages from which on the parts of a concept are looked at."""
 
 _MEASURED: Final = 1024
 """Members whose vectors are compared with the mean, at most."""
@@ -74,6 +78,18 @@ def _numbers(documents: Longs) -> Longs:
     return mixed
 
 
+def parts_of(t: TreeArrays, node: int, documents: Longs) -> list[int]:
+    """The shown child of a node that each of its documents is below."""
+    parents, shown = t.parent, set(shown_children(t, node).tolist())
+    found: dict[int, int] = {}
+    for leaf in set(t.leaf[documents].tolist()):
+        part = leaf
+        while part not in shown:
+            part = int(parents[part])
+        found[leaf] = part
+    return [found[leaf] for leaf in t.leaf[documents].tolist()]
+
+
 class Sample(NamedTuple):
     """Members of one concept: documents as the tree numbers them."""
 
@@ -90,6 +106,8 @@ class Members(NamedTuple):
     """Terms of the siblings' members that are in the parent's sample."""
     measured: Longs
     """Members whose vectors are compared with the mean."""
+    parts: list[int]
+    """Of each member that is read, the shown child that it is below; empty for a small concept."""
 
 
 class Sampler:
@@ -115,7 +133,8 @@ class Sampler:
             mine = set(read.tolist())
             beside = [] if parent == NONE else self._sample(tree, parent).read.tolist()
             siblings = Counts.over(self._read(texts, [each for each in beside if each not in mine]))
-            yield node, Members(self._read(texts, read.tolist()), siblings, measured)
+            parts = parts_of(tree.arrays, node, read) if tree.arrays.size[node] >= _IN_PARTS else []
+            yield node, Members(self._read(texts, read.tolist()), siblings, measured, parts)
 
     def corpus(self, tree: CobwebTree, texts: Texts) -> Counts:
         """Terms of the corpus: of the root's sample, counted again when the corpus has grown or shrunk by `DRIFT`."""

@@ -13,6 +13,7 @@ search.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, overload
@@ -23,6 +24,7 @@ from gossamer.checks import one_of, positive
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.errors import ParameterError, StateError, enough_memory
 from gossamer.explain.label_cache import Labeller
+from gossamer.explain.language_model import as_labeller
 from gossamer.filters import compile_where
 from gossamer.index import overview
 from gossamer.index.batch import Batch, as_ids, check_batch
@@ -77,17 +79,17 @@ class Index:
         *,
         max_tokens: int | None = 200,
         overlap: int | None = None,
-        labeller: Labeller | None = None,
+        labeller: Labeller | str | None = None,
     ) -> None:
         """An empty index in memory.
 
         `encoder`: a name (see `gossamer.encoders.known_encoders`) or any callable ``list[str] -> array``.
         Texts longer than `max_tokens` are split into passages that share up to `overlap` tokens (30, or less where
         passages are short); None never splits.
-        `labeller`: names concepts in your words, see `LabelRequest`; called once for each that is shown, and again
-        when it has changed much. Where it fails, the concept's own terms are its label.
+        `labeller`: "openai:<model>", "ollama:<model>" or a callable that gets a `LabelRequest`; called once for each
+        concept that is shown, and again when it has changed much. Where it fails, its own terms are its label.
         """
-        loaded = load_encoder(encoder)
+        loaded, labeller = load_encoder(encoder), as_labeller(labeller)
         self._begin(Store.in_memory(_new_settings(loaded, max_tokens, overlap)), loaded, labeller)
 
     @classmethod
@@ -98,10 +100,10 @@ class Index:
         *,
         max_tokens: int | None = 200,
         overlap: int | None = None,
-        labeller: Labeller | None = None,
+        labeller: Labeller | str | None = None,
     ) -> Self:
         """An empty index in the new folder `path`, open for writing."""
-        loaded = load_encoder(encoder)
+        loaded, labeller = load_encoder(encoder), as_labeller(labeller)
         with enough_memory(f"to make {path}"):
             return cls._on(Store.create(path, _new_settings(loaded, max_tokens, overlap)), loaded, labeller)
 
@@ -112,7 +114,7 @@ class Index:
         encoder: EncoderSpec | None = None,
         *,
         mode: Mode = "w",
-        labeller: Labeller | None = None,
+        labeller: Labeller | str | None = None,
     ) -> Self:
         """The index at `path`, to write and search, or with mode="r" to search alone.
 
@@ -121,6 +123,7 @@ class Index:
         A reader sees at each call what others have written up to then.
         """
         one_of(mode, "mode", ("w", "r"))
+        labeller = as_labeller(labeller)
         with enough_memory(f"to open {path}"):
             store = Store.open(path, mode)
             try:
@@ -257,10 +260,8 @@ class Index:
         self.state.write(change, encoder)
 
     def refresh(self) -> int:
-        """See now what another process has written, which the next search does by itself; returns how many operations.
-
-        An index that is open for writing sees everything already.
-        """
+        """See now what another process has written, as the next search does by itself; returns how many operations.
+        An index that is open for writing sees everything already."""
         return self.state.refresh()
 
     def settle(self) -> None:
@@ -406,10 +407,8 @@ class Index:
         return found[0] if isinstance(text, str) else found
 
     def labels(self, ids: Iterable[int] | None = None) -> dict[int, str]:
-        """The label of every shown concept that is no single document, by its id: all at once, or what changed since.
-
-        With `ids`, the labels of these concepts, whatever they are; `UnknownIdError` where one is not there.
-        """
+        """The label of every shown concept that is no single document, by its id; with `ids`, those of these concepts,
+        whatever they are, and `UnknownIdError` where one is not there."""
         wanted = None if ids is None else list(ids)
         with self.state.view(next(iter(wanted or ()), None)) as view:
             return {} if view is None else view.labels(wanted)
@@ -442,9 +441,9 @@ class Index:
 
         There are no more groups than different texts. A group is a concept; where one has to be divided in part to get
         `n`, it is the concept without those of its children that are groups of their own.
-
         `levels`, as in [8, 40, 200], gives one cut for each, from coarse to fine: each group lies in one of the level
         before. `assignments=False` leaves out which document is where, which takes longer than the groups themselves.
+        `topics(8).to_pandas()` is a table of them, `topics(8).assign(texts)` tells where other texts would be.
         """
         if (n is None) == (levels is None):
             raise ParameterError("topics takes the number of groups, as in topics(8), or levels, as in [8, 40, 200]")
@@ -455,6 +454,7 @@ class Index:
             else:
                 cuts = nested_cuts(view.vectors.tree.arrays, wanted)
                 found = [overview.topics(view, cut, assign=assignments) for cut in cuts]
+        found = [each.bound_to(partial(overview.groups_of, self.state, each)) for each in found]
         return found[0] if levels is None else found
 
     def backup(self, path: str | os.PathLike[str]) -> int:

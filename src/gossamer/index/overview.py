@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from gossamer.array_types import NONE, Doubles, Floats, Longs, PassageNumber
+from gossamer.errors import StateError
 from gossamer.explain.matching import matching
 from gossamer.explain.novelty import SAMPLE, Baseline, verdict
 from gossamer.explain.sampling import sample
@@ -63,6 +64,17 @@ def _assignments(view: View, cut: Sequence[Group]) -> dict[str, int]:
         votes.setdefault(id, Counter())[group_of[passage]] += 1
     # Of groups with equally many passages the larger one, so that the order of passages does not matter.
     return {id: min(found, key=lambda group: (-found[group], position[group])) for id, found in votes.items()}
+
+
+def groups_of(state: IndexState, topics: Topics, texts: list[str]) -> list[int]:
+    """The group of a cut that each text would be in: the last one on its path."""
+    nodes = {concept.id for concept in topics.concepts}
+    with state.view_for_vectors(texts) as (view, E):
+        paths = [] if view is None or not texts else view.vectors.assign(E)
+    found = [next((node for node in reversed(path) if node in nodes), None) for path in paths]
+    if None in found:
+        raise StateError("the tree has changed since these topics were made: make them again with Index.topics")
+    return [node for node in found if node is not None]
 
 
 def ids(

@@ -1,7 +1,19 @@
 """Concepts of the tree in words: labels, exemplars, topics, outlines, and how well a query fits them."""
 
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final, Literal, Self, TypeAlias
+
+from gossamer.errors import MissingExtraError, StateError
+
+Assigner: TypeAlias = Callable[[list[str]], list[int]]
+"""Texts → the concept id of the group of each."""
+
+TOPIC_COLUMNS: Final = ("id", "label", "size", "share", "terms", "exemplars")
+"""Columns of `Topics.rows`."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +113,43 @@ class Topics:
     """Document id to the concept id of its group; empty where assignments were not asked for."""
     utility: float
     """H(root) − Σ P(c)·H(c) over the groups: compares cuts of one index."""
+
+    def bound_to(self, assigner: Assigner) -> Self:
+        """The same, with a function that tells the group of each of some texts."""
+        object.__setattr__(self, "_assigner", assigner)
+        return self
+
+    def assign(self, texts: str | Sequence[str]) -> list[int]:
+        """The concept id of the group that each text would be in if it were added; nothing is added."""
+        assigner: Assigner | None = self.__dict__.get("_assigner")
+        if assigner is None:
+            raise StateError("these topics do not know their index: use Index.assign, and look for a group in the path")
+        return assigner([texts] if isinstance(texts, str) else list(texts))
+
+    def rows(self, exemplars: int = 3) -> list[dict[str, Any]]:
+        """The groups as a table: id, label, size in documents, share of all, terms, and texts of exemplars."""
+        counts = Counter(self.assignments.values())
+        sizes = [counts[each.id] if counts else each.size for each in self.concepts]
+        total = max(1, sum(sizes))
+        return [
+            {
+                "id": each.id,
+                "label": each.label,
+                "size": size,
+                "share": size / total,
+                "terms": list(each.terms),
+                "exemplars": [exemplar.text for exemplar in each.exemplars[:exemplars]],
+            }
+            for each, size in zip(self.concepts, sizes, strict=True)
+        ]
+
+    def to_pandas(self) -> Any:
+        """`rows` as a DataFrame."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtraError("A DataFrame", "pandas") from error
+        return pandas.DataFrame(self.rows(), columns=list(TOPIC_COLUMNS))
 
 
 @dataclass(frozen=True)

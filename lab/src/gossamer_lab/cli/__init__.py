@@ -1,1 +1,1 @@
-"""`gossamer eval compare|paper|defaults|robustness|tree` and `gossamer bench`, which entry points add to `gossamer`."""
+"""`gossamer eval compare|paper|defaults|robustness|tree|labels` and `gossamer bench`, added by entry points."""
