@@ -54,11 +54,11 @@ test: lint
 # The short part: what touches every dependency of the core and of the extras onnx, parquet, serve and client. Each
 # environment has a kernel cache of its own, since Numba throws away what another version of it has cached.
 # Most of the time goes into compiling, once, which is where an old Numba would fail. Slow tests of threads and processes
-# are left out.
+# are left out. The server comes last: its clients wait 30 s, not for a compiler.
 RUNTIME := --editable ".[onnx,parquet,serve,client]"
 SHORT := -m pytest -n 1 -k "not (beside or pipe or completion or tls or read_only)" \
-    tests/server/test_serve.py tests/store/test_store.py tests/cli/test_app.py \
-    tests/encoders/test_onnx.py tests/readers/test_parquet.py
+    tests/store/test_store.py tests/cli/test_app.py tests/encoders/test_onnx.py tests/readers/test_parquet.py \
+    tests/server/test_serve.py
 
 # numpy 1.26.0, scipy 1.11.1 and numba 0.60 have wheels in common for Python 3.11 alone.
 .venv-lowest/.installed: pyproject.toml requirements/lowest.txt

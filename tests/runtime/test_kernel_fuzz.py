@@ -378,7 +378,7 @@ def _validate(w: World) -> None:
 
 
 CASES: dict[str, Callable[[World], object]] = {
-    "explain/matching._log_ps": _explain,
+    "tree/scoring.log_ps": _explain,
     "rank/gains._measure": _explain,
     "whitening/projection._project": _project,
     "rank/best_first._search": lambda w: (best_first(w.t, w.X, 5), best_first(w.t, w.X, 200, 3)),

@@ -13,11 +13,10 @@ internal nodes are scored.
 
 import numpy as np
 
-from gossamer.array_types import Doubles, Floats, Ints
-from gossamer.runtime.jit import kernel
+from gossamer.array_types import Floats
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.browsing import shown_below
-from gossamer.tree.scoring import log_p
+from gossamer.tree.scoring import log_ps
 
 
 def matching(t: TreeArrays, x: Floats, k: int) -> list[tuple[int, float]]:
@@ -31,7 +30,7 @@ def matching(t: TreeArrays, x: Floats, k: int) -> list[tuple[int, float]]:
     if not len(places):
         return [(root, 0.0)]
     score, below = np.zeros(len(nodes)), np.full(len(nodes), -np.inf)
-    density = _log_ps(t, x, nodes[places]) - _log_ps(t, x, nodes[:1])
+    density = log_ps(t, x, nodes[places]) - log_ps(t, x, nodes[:1])
     score[places] = np.cbrt(t.size[nodes[places]] / t.size[root]) * density
     above = parents[places]
     np.maximum.at(below, above, score[places])
@@ -39,12 +38,3 @@ def matching(t: TreeArrays, x: Floats, k: int) -> list[tuple[int, float]]:
     peaks = places[is_peak]
     best = peaks[np.lexsort((nodes[peaks], -score[peaks]))][:k] if len(peaks) else np.zeros(1, np.int64)
     return [(int(nodes[place]), float(score[place])) for place in best]
-
-
-@kernel
-def _log_ps(t: TreeArrays, x: Floats, nodes: Ints) -> Doubles:
-    """log p(x|c) of several nodes."""
-    found = np.empty(nodes.shape[0])
-    for i in range(nodes.shape[0]):
-        found[i] = log_p(t, nodes[i], x)
-    return found

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
 from gossamer.neighbours.ordering import insertion_sort, sorted_insert
-from gossamer.runtime.jit import subkernel
+from gossamer.runtime.jit import kernel, subkernel
 from gossamer.tree.arrays import Limit, TreeArrays
 
 Flags: TypeAlias = npt.NDArray[np.uint8]
@@ -36,6 +36,15 @@ def log_p(t: TreeArrays, node: int, x: Floats) -> float:
     acuity = t.limits[Limit.ACUITY]
     squares = _scaled_distance(t.mean[row], t.m2[row], 1.0 / t.size[node], acuity, x)
     return -0.5 * (x.shape[0] * math.log(2.0 * math.pi * acuity) + t.h[node] + squares)
+
+
+@kernel
+def log_ps(t: TreeArrays, x: Floats, nodes: Ints) -> Doubles:
+    """log p(x|c) of several nodes."""
+    found = np.empty(nodes.shape[0])
+    for i in range(nodes.shape[0]):
+        found[i] = log_p(t, nodes[i], x)
+    return found
 
 
 @subkernel
