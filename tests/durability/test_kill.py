@@ -136,17 +136,17 @@ def survive(path: Path, victim: Victim, twin: Index, seen: int) -> int:
 def test_killed_at_random_moments(path: Path, victim: Victim, twin: Index) -> None:
     rng = random.Random(0)
     seen = 0
-    for _ in range(20):
+    for _ in range(10):
         victim.run(seen + 1, delay=rng.uniform(0, 0.12))
         seen = survive(path, victim, twin, seen)
-    assert seen > 20, "it also got somewhere"
-    assert victim.kills_in_flight > 2, "many kills hit in the middle of an operation"
+    assert seen > 10, "it also got somewhere"
+    assert victim.kills_in_flight > 1, "several kills hit in the middle of an operation"
 
 
 @pytest.mark.parametrize("point", CRASH_POINTS)
 def test_killed_at_a_chosen_point(path: Path, victim: Victim, twin: Index, point: str) -> None:
     seen = 0
-    for _ in range(3):
+    for _ in range(2):
         victim.run(seen + 1, point=point)
         seen = survive(path, victim, twin, seen)
     assert seen > 0
