@@ -11,6 +11,7 @@ ranges, and raise `CorruptError`.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -42,6 +43,9 @@ CURE: Final = "restore it from a copy or build it again"
 
 _LARGEST_MANIFEST = 1 << 26
 """The most bytes of a manifest; real ones have a few thousand."""
+
+_PIECE: Final = 1 << 20
+"""Bytes of a file that are read at once to compute its checksum."""
 
 _FILE_NAME = re.compile(r"arrays-[0-9a-f]{1,64}\.safetensors")
 
@@ -178,21 +182,16 @@ def read_bundle(path: str | os.PathLike[str], kind: str) -> Bundle:
     described = manifest["arrays"]
     file = folder / described["file"]
     try:
-        blob = _read(file, described["bytes"])
+        _verify(file, described["bytes"], described["sha256"])
+        arrays: Arrays = tensors.mapped(file)
     except FileNotFoundError as error:
         raise CorruptError(f"{file} is missing: restore the folder from a copy or build it again") from error
     except CorruptError:
         raise
-    except OSError as error:
-        raise DiskError(f"could not read {file}: {error.strerror or error}") from error
-    if len(blob) != described["bytes"]:
-        raise CorruptError(f"{file} has {len(blob)} bytes where {described['bytes']} were written: {CURE}")
-    if hashlib.sha256(blob).hexdigest() != described["sha256"]:
-        raise CorruptError(f"{file} was altered after it was written: {CURE}")
-    try:
-        arrays: Arrays = tensors.read(blob)
     except tensors.TensorError as error:
         raise CorruptError(f"{file} cannot be read ({shown(error)}): {CURE}") from error
+    except OSError as error:
+        raise DiskError(f"could not read {file}: {error.strerror or error}") from error
     return Bundle(params=manifest["params"], arrays=arrays)
 
 
@@ -242,21 +241,33 @@ def _is_complete(manifest: Mapping[str, Any]) -> bool:
     )
 
 
-def _read(file: Path, most: int) -> bytearray:
-    """The content of a regular file of at most `most` bytes: a pipe might never end, a huge file fill the memory."""
+def _read(file: Path, most: int) -> bytes:
+    """The content of a regular file of at most `most` bytes."""
+    with _opened(file, most) as opened:
+        return opened.read()
+
+
+def _verify(file: Path, size: int, sha256: str) -> None:
+    """Raise `CorruptError` unless a file has this size and checksum."""
+    found, read = hashlib.sha256(), 0
+    with _opened(file, size) as opened:
+        while piece := opened.read(_PIECE):
+            found.update(piece)
+            read += len(piece)
+    if read != size:
+        raise CorruptError(f"{file} has {read} bytes where {size} were written: {CURE}")
+    if found.hexdigest() != sha256:
+        raise CorruptError(f"{file} was altered after it was written: {CURE}")
+
+
+def _opened(file: Path, most: int) -> io.FileIO:
+    """A regular file of at most `most` bytes: a pipe might never end, a huge file fill the memory."""
     about = file.stat()
     if not stat.S_ISREG(about.st_mode) and not stat.S_ISDIR(about.st_mode):
         raise CorruptError(f"{file} is not a regular file: {CURE}")
     if about.st_size > most:
         raise CorruptError(f"{file} has {about.st_size} bytes where at most {most} are expected: {CURE}")
-    with file.open("rb", buffering=0) as opened:
-        content = bytearray(about.st_size)
-        view, filled = memoryview(content), 0
-        while filled < len(content) and (count := opened.readinto(view[filled:])):
-            filled += count
-        view.release()
-        del content[filled:]
-    return content
+    return file.open("rb", buffering=0)
 
 
 def checksum(manifest: Mapping[str, Any]) -> str:
