@@ -50,6 +50,7 @@ from gossamer.tree.browsing import shown_below, shown_children, shown_children_o
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.cuts import best_cut
 from gossamer.tree.identity import keep_ids
+from gossamer.tree.moments import compute_moments, rows_to_save
 from gossamer.tree.placement import insert_by_scan, landings
 from gossamer.tree.rebuild import BuildOptions, add_leaves, rebuild_arrays, total_utility, without_concepts
 from gossamer.tree.removal import remove_documents
@@ -370,6 +371,11 @@ def _count(w: World) -> None:
         assert validation.count_reached(rng.integers(-1, 50, 9), after) <= 51
 
 
+def _moments(w: World) -> None:
+    t = _copied(w.t)
+    compute_moments(t, rows_to_save(t))
+
+
 def _validate(w: World) -> None:
     t = TreeArrays(**used(w.t))
     validation._measure_leaves(t, np.empty(len(t.vectors)), np.empty(len(t.vectors), np.int64))
@@ -440,6 +446,8 @@ CASES: dict[str, Callable[[World], object]] = {
     "tree/agglomeration.children_first": _rebuild,
     "tree/agglomeration._leaves_below": _rebuild,
     "tree/agglomeration.add_concepts": _rebuild,
+    "tree/moments.rows_to_save": _moments,
+    "tree/moments.compute_moments": _moments,
     "tree/validation._measure_inners": _validate,
     "tree/validation._measure_leaves": _validate,
     "tree/validation.count_reached": _count,

@@ -29,6 +29,10 @@ from gossamer.errors import (
 from gossamer.runtime import deadline
 from gossamer.runtime.process import OpenedIn
 
+_PAGE: Final = 8192
+"""Bytes of a page. Five vectors of 384 dimensions fit into one, and only two into SQLite's usual 4,096: 76,000 of them
+take 125 MB instead of 157."""
+
 _WAIT: Final = 30.0
 """Seconds to wait for another process that is recovering or closing the database."""
 
@@ -75,6 +79,7 @@ class Database:
         if self._file is not None and self._file.exists():
             self.inode = _inode(self._file)
         if self._file is not None and self._writable:
+            self._main.execute(f"PRAGMA page_size = {_PAGE}")  # of a new file; others keep theirs
             self._main.execute("PRAGMA journal_mode = WAL")
             self._main.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
             self._main.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone does not reach the disk

@@ -21,11 +21,12 @@ from gossamer.tree import views
 from gossamer.tree.agglomeration import LARGEST_GROUP
 from gossamer.tree.arrays import RESERVE, Limit, Meta, TreeArrays, empty_arrays, used, with_room
 from gossamer.tree.insertion import insert_rows
+from gossamer.tree.moments import rows_to_save
 from gossamer.tree.placement import insert_by_scan
 from gossamer.tree.rebuild import BuildOptions, Neighbours, in_tree_order, rebuild_arrays, total_utility
 from gossamer.tree.removal import remove_documents
 from gossamer.tree.structure import rehash
-from gossamer.tree.validation import as_tree, check_tree
+from gossamer.tree.validation import SAVED_MOMENTS, as_tree, check_tree
 from gossamer.tree.views import NodeView
 
 _CHUNK = 4096
@@ -347,7 +348,9 @@ class CobwebTree:
 
     def to_bundle(self) -> Bundle:
         """The tree as settings and arrays."""
-        return Bundle({"dim": self.dim, "acuity": self.acuity, "documents": self.n_documents}, used(self._t))
+        arrays, saved = used(self._t), rows_to_save(self._t)
+        arrays |= {"mean": self._t.mean[saved], "m2": self._t.m2[saved], SAVED_MOMENTS: saved}
+        return Bundle({"dim": self.dim, "acuity": self.acuity, "documents": self.n_documents}, arrays)
 
     @classmethod
     def from_bundle(cls, bundle: Bundle) -> CobwebTree:

@@ -30,6 +30,7 @@ from gossamer.checks import LARGEST
 from gossamer.errors import InvariantError
 from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Limit, Meta, TreeArrays, empty_arrays, rows_in_use, used
+from gossamer.tree.moments import compute_moments
 from gossamer.tree.structure import content_hash, parents_first, squared_length
 from gossamer.tree.utility import log_det, log_scale
 from gossamer.tree.views import children_of, levels
@@ -48,6 +49,9 @@ _FIRST_META: Final = Meta.CHANGES + 1
 
 _COUNTED: Final = (Meta.SLOTS, Meta.LEAF_ROWS, Meta.INNER_ROWS, Meta.NODES, Meta.LEAVES, Meta.DOCUMENTS)
 
+SAVED_MOMENTS: Final = "saved_moments"
+"""The saved array of the rows of `mean` and `m2` that were saved, see `moments`. Format version 2 saved all rows."""
+
 _Flags = npt.NDArray[np.bool_]
 
 
@@ -56,22 +60,49 @@ def as_tree(arrays: Mapping[str, npt.NDArray[Any]], dim: int) -> TreeArrays:
     for name in TreeArrays._fields:
         _hold(name in arrays, f"there is no array {name!r}")
     for name in arrays:
-        _hold(name in TreeArrays._fields, f"there is an array {name!r}, which no tree has")
-    t = TreeArrays(**arrays)
+        _hold(name in (*TreeArrays._fields, SAVED_MOMENTS), f"there is an array {name!r}, which no tree has")
+    saved = arrays.get(SAVED_MOMENTS)
+    t = TreeArrays(**{name: arrays[name] for name in TreeArrays._fields})
     if t.meta.ndim == 1 and t.meta.dtype == np.int64 and _FIRST_META <= len(t.meta) < Meta.SIZE:
         t = t._replace(meta=np.concatenate([t.meta, np.zeros(Meta.SIZE - len(t.meta), np.int64)]))
-    check_arrays(t, dim)
+    if saved is not None:
+        t = _with_all_rows(t, saved, dim)
+    _check_structure(t, dim)
+    if saved is not None:
+        compute_moments(t, saved)
+    _check_values(t)
     return t
+
+
+def _with_all_rows(t: TreeArrays, saved: npt.NDArray[Any], dim: int) -> TreeArrays:
+    """The tree with a row of moments for each internal node: zeros where none was saved."""
+    rows = int(t.meta[Meta.INNER_ROWS]) if t.meta.shape == (Meta.SIZE,) and t.meta.dtype == np.int64 else NONE
+    _hold(0 <= rows <= t.changed.size, "there are more rows of moments than internal nodes")
+    _hold(saved.dtype == np.int32 and saved.ndim == 1 and _within(saved, 0, rows), "a row of saved moments is none")
+    _hold(bool((np.diff(saved) > 0).all()), "the rows of saved moments are not in order")
+    mean, m2 = np.zeros((rows, dim)), np.zeros((rows, dim))
+    for full, array in ((mean, t.mean), (m2, t.m2)):
+        _hold(array.dtype == np.float64 and array.shape == (len(saved), dim), "the saved moments are not as many")
+        full[saved] = array
+    return t._replace(mean=mean, m2=m2)
 
 
 def check_arrays(t: TreeArrays, dim: int) -> None:
     """Raise `InvariantError` naming the first thing that is inconsistent. Arrays hold rows in use and no others."""
+    _check_structure(t, dim)
+    _check_values(t)
+
+
+def _check_structure(t: TreeArrays, dim: int) -> None:
     _check_shapes(t, dim)
     is_leaf = _check_slots(t)
     _check_family(t, is_leaf)
     _check_documents(t, is_leaf)
     _check_free_lists(t, is_leaf)
     _check_buckets(t, is_leaf)
+
+
+def _check_values(t: TreeArrays) -> None:
     _check_leaf_values(t)
     _check_inner_values(t)
 
