@@ -174,7 +174,7 @@ def test_the_page_of_sqlites_locks_is_never_written(tmp_path: Path) -> None:
 def test_another_page_size_is_damage(path: Path) -> None:
     with (path / "documents.sqlite").open("r+b") as database:
         database.seek(16)
-        database.write((8192).to_bytes(2, "big"))
+        database.write((4096).to_bytes(2, "big"))
     assert PageSums(path / "documents.sqlite").damaged(Wal({}, truncated=False)) == [1]
 
 

@@ -391,12 +391,11 @@ def add_concepts(t: TreeArrays, plan: Dendrogram, start: int) -> int:
         for part in merges[order[i]]:
             attach(t, node, nodes[part])
             t.size[node] += t.size[nodes[part]]
-        summarise(t, node, scale)
         if plan.leaves[order[i]] <= small:
             for part in merges[order[i]]:
                 if t.n_children[nodes[part]] > 0:
                     split(t, nodes[part])
-            t.s[node] = 0.0  # of leaves alone
+        summarise(t, node, scale)  # of the children it keeps: moments over leaves alone are not saved, see `moments`
         nodes[merges.shape[0] + 1 + order[i]] = node
         t.meta[Meta.ROOT] = node
         t.meta[Meta.MERGED] += 1

@@ -1,6 +1,6 @@
 """Moments that need not be saved: those of concepts over leaves alone follow from the leaves.
 
-About two thirds of all concepts lie directly above leaves, and moments are half of what a tree takes on disk. A row of
+About half of all concepts lie directly above leaves, and moments are half of what a tree takes on disk. A row of
 `mean` and `m2` is left out where pooling the leaves in their order gives the same bits; free rows are left out too, and
 read back as zeros. So what is saved and read again is the same tree.
 """
