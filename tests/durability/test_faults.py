@@ -225,16 +225,6 @@ def test_an_altered_row_is_never_shown(path: Path, table: str, column: str) -> N
         index.search(TRUTH)
 
 
-def test_altered_words_are_found_when_it_is_opened(path: Path) -> None:
-    db = sqlite3.connect(path / "documents.sqlite")
-    with db:
-        db.execute("INSERT INTO words (rowid, text) VALUES (123456, 'never was')")
-    db.close()
-    for mode in ("r", "w"):
-        with pytest.raises(CorruptError):
-            Index.open(path, encode, mode=mode)
-
-
 @pytest.mark.parametrize("left", [0, 50, 5000, 20000])
 def test_a_truncated_database(path: Path, left: int) -> None:
     os.truncate(path / "documents.sqlite", left)

@@ -16,11 +16,6 @@ fusion: Any = typed  # plain numbers stand for those of documents and passages h
 SCORES = st.dictionaries(st.integers(0, 30), st.floats(0.001, 1.0), max_size=30)
 
 
-def test_the_best_document_by_words_gets_the_whole_weight() -> None:
-    assert fusion.weighted({4: 2.0, 7: 8.0}, 0.2) == {4: 0.05, 7: 0.2}
-    assert fusion.weighted({}, 0.2) == {}
-
-
 def test_equal_texts_score_equal_whatever_float32_says() -> None:
     assert fusion.rounded(np.array([0.1234567894, 0.1234567891, -1.0])) == [0.123456789, 0.123456789, -1.0]
 
@@ -29,12 +24,6 @@ def test_a_document_counts_by_its_best_passage() -> None:
     owners = {10: 1, 11: 1, 12: 2, 13: 2}
     assert fusion.best_of({10: 0.1, 11: 0.9, 12: 0.5, 13: 0.5}, owners) == {1: (0.9, 11), 2: (0.5, 12)}
     assert fusion.best_of({13: 0.5, 12: 0.5}, {13: 2, 12: 2}) == {2: (0.5, 12)}
-
-
-def test_documents_by_words() -> None:
-    assert fusion.by_lexical_score({3: 0.1, 1: 0.2, 2: 0.1}, None) == [1, 2, 3]
-    assert fusion.by_lexical_score({3: 0.1, 1: 0.2, 2: 0.1}, {3, 2, 9}) == [2, 3]
-    assert fusion.by_lexical_score({}, None) == []
 
 
 def test_scores_add_up_and_ties_go_to_the_lower_number() -> None:
@@ -51,7 +40,7 @@ def test_scores_add_up_and_ties_go_to_the_lower_number() -> None:
 def test_what_is_complete_cannot_change(dense: dict[int, float], lexical: dict[int, float], k: int, depth: int) -> None:
     """Of lists read to any depth: where the first k are final, they are those of the whole lists."""
     documents = sorted(dense, key=lambda document: (-dense[document], document))
-    by_words = [document for document in fusion.by_lexical_score(lexical, None) if document in dense]
+    by_words = [document for document in sorted(lexical, key=lambda at: (-lexical[at], at)) if document in dense]
     whole = fusion.fused({document: (dense[document], document) for document in documents}, lexical)
     seen = set(documents[:depth]) | set(by_words[:depth])
     part = fusion.fused({document: (dense[document], document) for document in seen}, lexical)

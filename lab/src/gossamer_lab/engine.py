@@ -5,21 +5,22 @@ Public names (`VectorIndex`, `CobwebTree`, `Whitener`, `Index`) are imported whe
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from gossamer import CobwebTree, VectorIndex
-from gossamer.array_types import NONE, Doubles, Floats, Longs
+from gossamer.array_types import NONE, DocumentNumber, Doubles, Floats, Longs
 from gossamer.checks import as_vectors
 from gossamer.encoders.models import cache_folder
 from gossamer.errors import InputError
 from gossamer.graph.calibration import Effort
 from gossamer.graph.search_graph import SearchGraph, neighbours_wanted
-from gossamer.lexical.fulltext import bm25, informative_words, query_words
+from gossamer.lexical.analysis import USUAL, detect_language
+from gossamer.lexical.query_text import parse
+from gossamer.lexical.scores import LexicalScores
+from gossamer.lexical.words import Words, WordsOf
 from gossamer.rank.fusion import WEIGHT
 from gossamer.rank.guided import effort_for, prepare, search_with_effort
 from gossamer.rank.request import SearchRequest
@@ -214,24 +215,15 @@ def _bytes(value: Any) -> int:
 
 # -- words -----------------------------------------------------------------------------------------
 
-_FULL_TEXT: Final = (
-    "CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='porter unicode61 remove_diacritics 2')"
-)
-"""The index's own table of words; `test_hybrid_is_what_an_index_answers` keeps the two equal."""
 
+def word_index(texts: Sequence[str]) -> Callable[[str], tuple[Longs, Doubles]]:
+    """A function that gives the texts, by row, that share a word with a query, and the BM25 of each as a share of the
+    best: what an index that holds these texts computes, `test_hybrid_is_what_an_index_answers` compares the two."""
+    documents = [WordsOf(DocumentNumber(row), text, "") for row, text in enumerate(texts, 1)]
+    words = Words.empty(detect_language(texts) or USUAL).changed((), documents)
 
-@contextmanager
-def word_index(texts: Sequence[str]) -> Iterator[Callable[[str], dict[int, float]]]:
-    """A function that gives the BM25, by row, of every text that shares a word with a query."""
-    db = sqlite3.connect(":memory:")
-    try:
-        db.execute(_FULL_TEXT)
-        db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", enumerate(texts))
+    def scores(query: str) -> tuple[Longs, Doubles]:
+        found = LexicalScores(words, parse(query).words, 1.0).above(0.0)
+        return found.documents - 1, found.scores
 
-        def scores(query: str) -> dict[int, float]:
-            found = bm25(db, informative_words(db, query_words(query), len(texts)))
-            return {int(document): score for document, score in found.items()}
-
-        yield scores
-    finally:
-        db.close()
+    return scores

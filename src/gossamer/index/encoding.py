@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gossamer.array_types import Floats
+from gossamer.checks import one_of, positive
 from gossamer.encoders import (
     Encoder,
     FittedEncoder,
@@ -24,6 +25,8 @@ from gossamer.encoders import (
 from gossamer.encoders.registry import options_of
 from gossamer.errors import EncoderError, EncoderMismatchError, StateError, UntrustedEncoderError
 from gossamer.files.bundle import Bundle
+from gossamer.index.chunking import split
+from gossamer.lexical.analysis import DETECT, languages
 from gossamer.store import Settings
 
 _HARMLESS_OPTIONS = {"components", "stop_words", "seed", "threads"}
@@ -102,6 +105,15 @@ def encode(
     if settings.dim is not None and vectors.shape[1] != settings.dim:
         raise _other_dim(settings, encoder, vectors.shape[1])
     return vectors
+
+
+def new_settings(encoder: Encoder, max_tokens: int | None, overlap: int | None, language: str) -> Settings:
+    """The settings of a new index, checked; `overlap` is chosen where it is None."""
+    one_of(language, "language", (DETECT, *languages()))
+    if max_tokens is not None:
+        overlap = min(30, positive(max_tokens, "max_tokens") // 4) if overlap is None else overlap
+        split("", max_tokens=max_tokens, overlap=overlap)  # says what is wrong with them
+    return Settings.new(encoder.name, encoder.fingerprint, max_tokens, overlap or 0, language)
 
 
 def encode_ahead(encoder: Encoder, texts: Sequence[str], settings: Settings, progress: Progress | None) -> Encoded:

@@ -17,7 +17,6 @@ from gossamer.explain.passages import SHOWN
 from gossamer.explain.terms import terms_of
 from gossamer.index.query import Query, View
 from gossamer.index.ranking import score_all
-from gossamer.lexical.fulltext import words_in
 from gossamer.plain_text import beginning
 from gossamer.rank.fusion import Scored
 from gossamer.rank.gains import Evidence, at_length_of_documents, evidence_shown, gains, scale
@@ -106,7 +105,7 @@ def _explanations(
         x = at_length_of_documents(t, x)
     seen = evidence_shown(t, x, [here.path for here, _ in pairs])
     siblings = _siblings(view, pairs, seen)
-    words = words_in(view.db, query.words, [here.row.document for here, _ in pairs])
+    words = query.lexical.words_in(np.array([here.row.document for here, _ in pairs], np.int64))
     held_by_query = terms_of(query.text or "").keys()
     length = float(np.linalg.norm(x.astype(np.float64)))
     explained = []
@@ -125,7 +124,7 @@ def _explanations(
                 score=found.score,
                 dense=found.dense,
                 lexical=found.lexical,
-                weight=query.weight,
+                weight=query.lexical.weight,
                 words=words[here.row.document],
                 passage=here.passage,
                 start=here.start,

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from gossamer.index.explanations import Placed, explain_hits, place
 from gossamer.index.query import Query, View
 from gossamer.index.ranking import Ranking
-from gossamer.lexical.fulltext import matches_in
 from gossamer.results import Explanation, Hit, Hits
 from gossamer.store import rows
 
@@ -22,7 +21,7 @@ def hits_of(view: View, query: Query, ranking: Ranking, k: int, *, explain: bool
     why: Sequence[Explanation | None] = [None] * len(placed)
     if explain:
         why = explain_hits(view, query, placed)
-    matches = matches_in([each.passage for each in placed], query.words)
+    matches = query.lexical.matches_in([each.passage for each in placed])
     return Hits(map(_hit, placed, matches, why), visited=ranking.visited)
 
 

@@ -28,8 +28,7 @@ from gossamer.explain.language_model import as_labeller
 from gossamer.filters import compile_where
 from gossamer.index import overview
 from gossamer.index.batch import Batch, as_ids, check_batch
-from gossamer.index.chunking import split
-from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, reload_encoder
+from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
 from gossamer.index.explanations import explain_document
 from gossamer.index.hits import hits_of
 from gossamer.index.query import as_weight, check_confidence, check_depth, documents_of, scope_of, unknown_document
@@ -50,7 +49,7 @@ from gossamer.results import (
     Repair,
     Topics,
 )
-from gossamer.store import Change, Settings, Store, rows
+from gossamer.store import Change, Store, rows
 from gossamer.store.backup import back_up
 from gossamer.store.layout import Layout
 from gossamer.store.store import Mode
@@ -79,6 +78,7 @@ class Index:
         *,
         max_tokens: int | None = 200,
         overlap: int | None = None,
+        language: str = "auto",
         labeller: Labeller | str | None = None,
     ) -> None:
         """An empty index in memory.
@@ -86,11 +86,13 @@ class Index:
         `encoder`: a name (see `gossamer.encoders.known_encoders`) or any callable ``list[str] -> array``.
         Texts longer than `max_tokens` are split into passages that share up to `overlap` tokens (30, or less where
         passages are short); None never splits.
+        `language`: "english", "german", … whose words are found in all their forms; "none" for words as they stand;
+        "auto" takes that of the first documents.
         `labeller`: "openai:<model>", "ollama:<model>" or a callable that gets a `LabelRequest`; called once for each
         concept that is shown, and again when it has changed much. Where it fails, its own terms are its label.
         """
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
-        self._begin(Store.in_memory(_new_settings(loaded, max_tokens, overlap)), loaded, labeller)
+        self._begin(Store.in_memory(new_settings(loaded, max_tokens, overlap, language)), loaded, labeller)
 
     @classmethod
     def create(
@@ -100,12 +102,13 @@ class Index:
         *,
         max_tokens: int | None = 200,
         overlap: int | None = None,
+        language: str = "auto",
         labeller: Labeller | str | None = None,
     ) -> Self:
         """An empty index in the new folder `path`, open for writing."""
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
         with enough_memory(f"to make {path}"):
-            return cls._on(Store.create(path, _new_settings(loaded, max_tokens, overlap)), loaded, labeller)
+            return cls._on(Store.create(path, new_settings(loaded, max_tokens, overlap, language)), loaded, labeller)
 
     @classmethod
     def open(
@@ -288,6 +291,8 @@ class Index:
     ) -> Hits:
         """The k best documents, best first; fewer only where fewer match. An empty index has none: [].
 
+        A "phrase in quotes" must be in a document, a -word must not; with hybrid=False they are text like any other.
+
         where           metadata filter, see `gossamer.filters`
         within          id of a concept: only passages below it
         hybrid          adds BM25 to the cosine: True with the usual weight, False not at all, a number as the weight
@@ -299,18 +304,17 @@ class Index:
         k, weight = positive(k, "k"), as_weight(hybrid)
         check_confidence(min_confidence)
         condition = None if where is None else compile_where(where)
-        with self.state.view_for_query(query, vector, within) as asked:
+        with self.state.view_for_query(query, vector, within, weight) as asked:
             if asked is None:
                 return Hits()
             view, found = asked
-            scope = scope_of(view.db, view.vectors, condition, within)
+            scope = scope_of(view.db, view.vectors, condition, within, found.documents)
             if scope.passages is not None and not scope.passages:
                 return Hits()
             if min_confidence > 0.0:
                 cosine = overview.nearest_cosine(view, found)
                 if overview.baseline(self.state, view).confidence(cosine) < min_confidence:
                     return Hits()
-            found = found.with_words(view, weight)
             return hits_of(view, found, rank(view, found, k, replace(scope, recall=recall)), k, explain=explain)
 
     def explain(
@@ -329,12 +333,12 @@ class Index:
         """
         weight, k = as_weight(hybrid), positive(k, "k")
         (wanted,) = as_ids(id)
-        with self.state.view_for_query(query, vector) as asked:
+        with self.state.view_for_query(query, vector, None, weight) as asked:
             if asked is None:
                 raise unknown_document(wanted, 0)
             view, found = asked
             (row,) = documents_of(view.db, [wanted])
-            return explain_document(view, found.with_words(view, weight), row, k)
+            return explain_document(view, found, row, k)
 
     def novelty(self, query: str | None = None, *, vector: npt.ArrayLike | None = None) -> Novelty:
         """How unusual a query is, compared with how similar the documents of the index are to each other."""
@@ -490,10 +494,3 @@ class Index:
         else:
             state = "closed" if self.state.closed else f"{len(self)} documents"
         return f"Index({self.state.store.where}, encoder={self.state.store.settings.encoder!r}, {state})"
-
-
-def _new_settings(encoder: Encoder, max_tokens: int | None, overlap: int | None) -> Settings:
-    if max_tokens is not None:
-        overlap = min(30, positive(max_tokens, "max_tokens") // 4) if overlap is None else overlap
-        split("", max_tokens=max_tokens, overlap=overlap)  # says what is wrong with them
-    return Settings.new(encoder.name, encoder.fingerprint, max_tokens, overlap or 0)

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import DocumentNumber, Floats, PassageNumber
+from gossamer.array_types import DocumentNumber, Floats, Longs, PassageNumber
 from gossamer.checks import as_vectors
 from gossamer.encoders import Encoder, check_texts
 from gossamer.errors import DtypeError, ParameterError, UnknownIdError
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.passages import READ, SHOWN, Passage
 from gossamer.index.encoding import encode
-from gossamer.lexical.fulltext import bm25, informative_words, query_words
-from gossamer.rank.fusion import WEIGHT, weighted
+from gossamer.lexical.query_text import QueryText, parse
+from gossamer.lexical.scores import LexicalScores
+from gossamer.lexical.words import Words
+from gossamer.rank.fusion import WEIGHT
 from gossamer.results import Concept
 from gossamer.store import DocumentRow, Settings, rows
 from gossamer.tree.browsing import shown_path, shown_paths
@@ -36,6 +38,7 @@ class View:
     db: sqlite3.Connection
     vectors: VectorIndex
     concepts: Concepts
+    words: Words
 
     def texts(self, documents: Sequence[int]) -> list[Passage]:
         """The passages of documents, which are numbered as the tree numbers them, as far as concepts need them."""
@@ -75,24 +78,33 @@ class Query:
     """As the encoder made it; one row."""
     projected: Floats
     """The same in the tree's space: whitened, where the whitener is fitted."""
-    words: tuple[str, ...] = ()
-    """Words of the text that are searched for, rarest first."""
-    lexical: Mapping[DocumentNumber, float] = field(default_factory=dict)
-    """The lexical part of the score of every document that holds one of the words."""
-    weight: float = 0.0
-    """The highest lexical part that a document can have."""
+    lexical: LexicalScores
+    """The lexical part of the scores of documents."""
+    documents: Longs | None = None
+    """The documents that hold all its phrases and nothing that it excludes, ascending; None where it says nothing."""
 
     @classmethod
-    def of(cls, view: View, text: str | None, vector: Floats) -> Query:
-        """The query without its words: dense only."""
-        return cls(text, vector, view.vectors.project(vector))
+    def of(cls, view: View, text: str | None, vector: Floats, weight: float) -> Query:
+        """The query whose words count with this weight; with weight 0 they do not matter at all."""
+        asked = parse(text) if text and weight else QueryText("", ())
+        lexical = LexicalScores(view.words, asked.words, weight)
+        return cls(text, vector, view.vectors.project(vector), lexical, _documents_for(view.words, asked))
 
-    def with_words(self, view: View, weight: float) -> Query:
-        """The same with the words of its text, which count with this weight."""
-        words = query_words(self.text) if self.text and weight else []
-        found = informative_words(view.db, words, rows.count_documents(view.db)) if words else []
-        lexical = weighted(bm25(view.db, found), weight)
-        return replace(self, words=tuple(found), lexical=lexical, weight=weight)
+
+def _documents_for(words: Words, asked: QueryText) -> Longs | None:
+    """The documents that hold every phrase and nothing that is excluded; None where nothing is asked for.
+
+    A phrase that no document holds asks for nothing: its words count like others.
+    """
+    held = [found for phrase in asked.phrases if len(found := words.containing(phrase))]
+    if not held and not asked.excluded:
+        return None
+    documents = words.present()
+    for found in held:
+        documents = np.intersect1d(documents, found, assume_unique=True)
+    for phrase in asked.excluded:
+        documents = np.setdiff1d(documents, words.containing(phrase), assume_unique=True)
+    return documents
 
 
 @dataclass(frozen=True)
@@ -108,9 +120,25 @@ class Scope:
 
 
 def scope_of(
+    db: sqlite3.Connection,
+    vectors: VectorIndex,
+    condition: tuple[str, list[Any]] | None,
+    within: int | None,
+    documents: Longs | None = None,
+) -> Scope:
+    """The passages that satisfy a compiled filter, lie below the concept `within`, and are in one of `documents`."""
+    scope = _passages_of(db, vectors, condition, within)
+    if documents is None:
+        return scope
+    owners: Mapping[PassageNumber, DocumentNumber] = rows.owned_by(db, documents.tolist())
+    if scope.passages is not None:
+        owners = {passage: owner for passage, owner in scope.passages.items() if passage in owners}
+    return Scope(owners)
+
+
+def _passages_of(
     db: sqlite3.Connection, vectors: VectorIndex, condition: tuple[str, list[Any]] | None, within: int | None
 ) -> Scope:
-    """The passages that satisfy a compiled filter and lie below the concept `within`."""
     if condition is None and within is None:
         return Scope()
     below: list[PassageNumber] | None = None
@@ -164,9 +192,15 @@ def check_query(query: str | None, vector: npt.ArrayLike | None) -> None:
         raise ParameterError("there is nothing to search for: pass a query, a vector, or both")
 
 
-def query_vector(encoder: Encoder, settings: Settings, text: str | None, vector: npt.ArrayLike | None) -> Floats:
-    """The vector of a query, one row: the one given, checked, or that of its text."""
+def query_vector(
+    encoder: Encoder, settings: Settings, text: str | None, vector: npt.ArrayLike | None, weight: float = 0.0
+) -> Floats:
+    """The vector of a query, one row: the one given, checked, or that of its text.
+
+    Where words count, those that must not be there are not encoded: they do not say what the query is about.
+    """
     if vector is None:
+        text = parse(text).text if text and weight else text
         return encode(encoder, [text or ""], settings, "query")
     checked = as_vectors(vector, settings.dim, what="the query's vector")
     if len(checked) != 1:

@@ -1,4 +1,4 @@
-"""A query → the documents that score best: the tree's nearest passages and FTS5's documents, fused.
+"""A query → the documents that score best: the tree's nearest passages and the documents with its words, fused.
 
 In: one state of an index, a query with its lexical scores, and where to look. Out: documents with their best passages
 and both parts of their scores, best first. The arithmetic is in `gossamer.rank.fusion`; here rows are read for it. A
@@ -7,15 +7,19 @@ document's score does not depend on the filter it was found through.
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from gossamer.array_types import DocumentNumber, Doubles, Longs, PassageNumber
 from gossamer.index.query import Query, Scope, View
-from gossamer.rank.fusion import Best, Scored, best_of, by_lexical_score, fused, is_complete, rounded
+from gossamer.rank.fusion import Best, Scored, best_of, fused, is_complete, rounded
 from gossamer.runtime import deadline
 from gossamer.store import rows
+
+_MORE: Final = 8
+"""Documents that are scored because of their words alone, as a multiple of those looked at so far, before the tree is
+searched deeper."""
 
 
 class Ranking(NamedTuple):
@@ -28,19 +32,36 @@ class Ranking(NamedTuple):
 
 def rank(view: View, query: Query, k: int, scope: Scope) -> Ranking:
     """At least the k best documents in scope; all of them where there are fewer."""
-    among = None if scope.passages is None else set(scope.passages.values())
-    order = by_lexical_score(query.lexical, among)
+    among = None if scope.passages is None else np.unique(np.fromiter(scope.passages.values(), np.int64))
     depth, visited = max(4 * k, 50), 0
     while True:
         deadline.check()
         best, floor, scored = _nearest(view, query, depth, scope)
-        by_words = [document for document in order[:depth] if document not in best]
-        visited += scored + len(by_words)
-        best |= _best_passages(view, query, by_words, scope)
-        ranked = fused(best, query.lexical)
-        if is_complete(ranked, k, floor, query.lexical[order[depth]] if depth < len(order) else 0.0):
+        found = query.lexical.best(depth, among)
+        visited += scored + _add_passages(view, query, found.documents, scope, best)
+        ranked = fused(best, _lexical(query, best))
+        beyond = float(found.scores[-1]) if len(found.scores) == depth else 0.0
+        if is_complete(ranked, k, floor, beyond):
             return Ranking(ranked, visited)
+        if len(ranked) >= k:
+            found = query.lexical.above(ranked[k - 1].score - floor, among)
+            if len(found.documents) <= _MORE * depth:
+                visited += _add_passages(view, query, found.documents, scope, best)
+                return Ranking(fused(best, _lexical(query, best)), visited)
         depth *= 4
+
+
+def _add_passages(view: View, query: Query, documents: Longs, scope: Scope, best: dict[DocumentNumber, Best]) -> int:
+    """Add the best passage in scope of each document that is not in `best` yet; returns how many these are."""
+    new = [document for document in documents.tolist() if document not in best]
+    best |= _best_passages(view, query, new, scope)
+    return len(new)
+
+
+def _lexical(query: Query, documents: Iterable[DocumentNumber]) -> dict[DocumentNumber, float]:
+    """The lexical part of the scores of some documents."""
+    numbers = list(documents)
+    return dict(zip(numbers, query.lexical.of(np.array(numbers, np.int64)).tolist(), strict=True))
 
 
 class AllScores(NamedTuple):
@@ -64,8 +85,7 @@ def score_all(view: View, query: Query) -> AllScores:
     else:
         order = np.lexsort((passages, -cosines, documents))
         best = order[np.unique(documents[order], return_index=True)[1]]
-    lexical = np.array([query.lexical.get(document, 0.0) for document in documents[best].tolist()])
-    return AllScores(documents[best], passages[best], cosines[best], lexical)
+    return AllScores(documents[best], passages[best], cosines[best], query.lexical.of(documents[best]))
 
 
 def _nearest(view: View, query: Query, depth: int, scope: Scope) -> tuple[dict[DocumentNumber, Best], float, int]:

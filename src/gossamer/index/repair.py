@@ -26,6 +26,7 @@ from gossamer.files.file_lock import LockFile
 from gossamer.index.encoding import EncoderSpec, encode, reload_encoder
 from gossamer.index.replay import LoggedTree
 from gossamer.index.upsert import spans_of
+from gossamer.index.words import with_language
 from gossamer.results import LostDocument, Repair
 from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store, rows
 from gossamer.store.backup import replace_folder
@@ -190,7 +191,7 @@ class _Rebuilt:
         encoder = load_encoder(self._given)
         dims = {len(vector) for passages in found.passages.values() for _, vector in passages if vector is not None}
         found.lost.append(LostDocument("the settings", "they could not be read, and are those of a new index"))
-        settings = Settings.new(encoder.name, encoder.fingerprint, 200, 30)
+        settings = with_language(Settings.new(encoder.name, encoder.fingerprint, 200, 30), found.documents)
         return replace(settings, dim=dims.pop() if len(dims) == 1 else None)
 
     def _encode(self, missing: list[DocumentRow]) -> None:

@@ -1,9 +1,9 @@
-"""The tree of a store, computed from its snapshots and log, and kept in step with the log.
+"""The tree and the words of a store, computed from its snapshots and log, and kept in step with the log.
 
 In: a `Store` (documents, an ordered log of operations, snapshots). Out: a `VectorIndex` over the vectors of all
-passages, at the newest operation. A live operation and a replayed one go through the same `stage`, with the same rows
-in the same batches, so both give the same tree. Staging does everything that can fail; applying what was staged cannot
-fail, so it is done after the commit.
+passages and the `Words` of all documents, at the newest operation. A live operation and a replayed one go through the
+same `stage`, with the same rows in the same batches, so both give the same tree. Staging does everything that can fail;
+applying what was staged cannot fail, so it is done after the commit.
 
 Opening tries, in this order: a snapshot and the log after it; the whole log since the last refit; a new tree over all
 passages (`regrown`); and where even that fails, exact search without a tree (`degraded`).
@@ -18,7 +18,11 @@ from typing import Any
 
 from gossamer.array_types import Floats
 from gossamer.errors import CorruptError, DiskError, GossamerError, LockedError, NotAnIndexError, StateError
+from gossamer.files.bundle import Bundle
+from gossamer.index.words import catch_up, check_words, load_words, make_words
+from gossamer.lexical.words import Words
 from gossamer.store import Step, Store, log, rows
+from gossamer.store.snapshots import Snapshot
 from gossamer.vector_index import Source, Staged, VectorIndex
 
 _log = logging.getLogger("gossamer.index")
@@ -85,9 +89,10 @@ def raw_source(store: Store) -> Source | None:
 
 
 class LoggedTree:
-    """The tree of a store, and the operation it stands at.
+    """The tree and the words of a store, and the operation they stand at.
 
     vectors     the tree with its vectors; None while the index is empty
+    words       of all documents
     seq         the newest operation that the tree contains; -1 where the tree has to be loaded again
     regrown     the tree was built from all passages, not by the log; a refit is logged before the next change
     degraded    why there are no concepts and searches are exact; None in the normal case
@@ -96,10 +101,11 @@ class LoggedTree:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pending = 0  # work in the log since the last snapshot
-        self._settled = True  # whether the last snapshot contains links for all leaves
+        self._settled = True  # whether the last snapshot contains links for all leaves, and words
         self._damaged: list[int] = []  # operations whose snapshot could not be read
         self._failure: Exception | None = None  # why the last attempt to compute the tree failed
         self.vectors: VectorIndex | None = None
+        self.words = Words.empty("none")
         self.seq = 0
         self.regrown = False
         self.degraded: str | None = None
@@ -121,6 +127,7 @@ class LoggedTree:
                         return
                     if store.writable or store.snapshots() == seen:
                         self.vectors = self._rebuild(db, last)
+                        self._load_words(db, None, last)
                         return
             if ahead is not None and store.writable:
                 break
@@ -133,7 +140,9 @@ class LoggedTree:
         with self._store.reading() as db:
             settings = self._store.read_settings(db)
             if 0 <= self.seq >= settings.forgotten and self.degraded is None:
+                since = self.seq
                 self.vectors = self._replay(db, self.vectors)
+                self.words = catch_up(db, self.words, settings, since) or make_words(db, settings)
                 return
         self.load()
 
@@ -156,7 +165,8 @@ class LoggedTree:
             if not self._store.settings.forgotten <= seq <= last:
                 continue
             try:
-                vectors = VectorIndex.from_bundle(self._store.read_snapshot(seq), raw_source(self._store))
+                saved = self._store.read_snapshot(seq)
+                vectors = VectorIndex.from_bundle(saved.vectors, raw_source(self._store))
             except (GossamerError, MemoryError) as error:
                 _log.warning("snapshot %d of %s cannot be used, trying an older one: %s", seq, self._store.where, error)
                 if isinstance(error, CorruptError | NotAnIndexError):
@@ -165,8 +175,15 @@ class LoggedTree:
             self.seq, self._settled, self._pending = seq, vectors.settled, 0
             with self._contained("replaying the log after a snapshot"):
                 self.vectors = self._replay(db, vectors)
+                self._load_words(db, saved.words, seq)
                 return True
         return False
+
+    def _load_words(self, db: sqlite3.Connection, saved: Bundle | None, seq: int) -> None:
+        """Set the words to those of a snapshot, caught up, or make them again."""
+        words = load_words(db, saved, self._store.settings, seq)
+        self.words = make_words(db, self._store.settings) if words is None else words
+        self._settled = self._settled and words is not None
 
     def _rebuild(self, db: sqlite3.Connection, last: int) -> VectorIndex | None:
         """The tree without a snapshot: from the log since the last refit, else from all passages, else degraded."""
@@ -231,7 +248,8 @@ class LoggedTree:
                 self._store.drop_history(self.seq)  # nothing in memory is ever replayed
             elif self.vectors is not None:
                 settled = self.vectors.settled  # before: a search may build links meanwhile
-                self._store.write_snapshot(self.seq, self.vectors.to_bundle(), self._damaged)
+                content = Snapshot(self.vectors.to_bundle(), self.words.to_bundle())
+                self._store.write_snapshot(self.seq, content, self._damaged)
                 self._settled = settled
                 self._damaged.clear()
                 self._store.drop_history(self._store.remove_old_snapshots(self.seq))
@@ -247,6 +265,7 @@ class LoggedTree:
             self.vectors.check()
         self._store.check_content()
         with self._store.reading() as db:
+            check_words(db, self.words, self._store.settings)
             numbers, _ = rows.vectors_where(db, "gone IS NULL", ())
         held = [] if self.vectors is None else [number for number in numbers.tolist() if number in self.vectors]
         size = 0 if self.vectors is None else len(self.vectors)

@@ -22,6 +22,7 @@ from gossamer.explain.novelty import Baseline
 from gossamer.index.encoding import encode, reload_encoder
 from gossamer.index.query import Query, View, check_query, query_vector
 from gossamer.index.replay import LoggedTree, StagedStep, stage
+from gossamer.index.words import change_words
 from gossamer.runtime import deadline
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.runtime.locks import ReadWriteLock, Turn
@@ -86,13 +87,13 @@ class IndexState:
             if concept is not None:
                 raise UnknownIdError(f"there is no concept {concept!r}: the index is empty")
             return None
-        return View(db, self.vectors, self.concepts)
+        return View(db, self.vectors, self.concepts, self.tree.words)
 
     @contextmanager
     def view_for_query(
-        self, text: str | None, vector: npt.ArrayLike | None, within: int | None = None
+        self, text: str | None, vector: npt.ArrayLike | None, within: int | None = None, weight: float = 0.0
     ) -> Iterator[tuple[View, Query] | None]:
-        """One state of the index and a query in it; None while the index is empty.
+        """One state of the index and a query in it, whose words count with `weight`; None while the index is empty.
 
         Encoding may take long, so it is done before the state is held; should the encoder learn again meanwhile, the
         query is encoded again.
@@ -103,11 +104,11 @@ class IndexState:
         while True:
             encoder = self.encoder
             if self.vectors is not None:
-                q = query_vector(encoder, self.settings, text, vector)
+                q = query_vector(encoder, self.settings, text, vector, weight)
             with self.reading() as db:
                 if encoder is self.encoder and (q is not None or self.vectors is None):
                     view = self.view_of(db, within)
-                    yield None if view is None or q is None else (view, Query.of(view, text, q))
+                    yield None if view is None or q is None else (view, Query.of(view, text, q, weight))
                     return
 
     @contextmanager
@@ -189,11 +190,13 @@ class IndexState:
         in_memory = self.store.layout is None
         with self._lock.writing() if in_memory else nullcontext(nullcontext) as interruptible, interruptible():
             try:
+                words = change_words(self.tree.words, self.store, change)
                 step = self.store.prepare(change)
                 staged = stage(step, self.vectors, self.store)
                 with uninterrupted() if in_memory else self._lock.writing():
                     self._commit(step, change)
                     self._apply(staged)
+                    self.tree.words = words
                     self.encoder = encoder or self.encoder
             finally:
                 self.store.rollback()  # does nothing after a commit

@@ -16,6 +16,7 @@ from gossamer.errors import DimensionError, ParameterError
 from gossamer.index.batch import Batch
 from gossamer.index.chunking import split
 from gossamer.index.encoding import Encoded, encode, encode_missing, encoder_dim
+from gossamer.index.words import with_language
 from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store, rows
 
 _LEARN_AGAIN_BELOW = 20_000
@@ -119,7 +120,7 @@ def prepared_change(plan: Plan, vectors: Floats, encoder: Encoder, settings: Set
             f"vectors have {given} dimensions, but the index's encoder {encoder.name!r} gives {dim}: bring vectors of "
             "that encoder, or create the index with the encoder they come from"
         )
-    return plan.change(plan.passages(None), vectors, _with_dim(settings, vectors))
+    return plan.change(plan.passages(None), vectors, _completed(settings, vectors, plan))
 
 
 def encoded_change(
@@ -130,7 +131,7 @@ def encoded_change(
     if not passages:
         return plan.change([], None, None) if plan.updated else None
     vectors = encode_missing(encoder, _texts(passages, plan.documents), settings, ahead, progress)
-    return plan.change(passages, vectors, _with_dim(settings, vectors))
+    return plan.change(passages, vectors, _completed(settings, vectors, plan))
 
 
 def must_learn(plan: Plan, encoder: Encoder, settings: Settings) -> bool:
@@ -150,12 +151,14 @@ def learned_change(
     with store.reading() as db:  # no longer than needed: in memory, searches wait for it
         passages, texts = plan.all_passages(db, settings)
     learned.fit(texts)
+    settings = with_language(settings, plan.documents)
     settings = replace(settings, dim=learned.dim, fingerprint=learned.fingerprint, fitted_on=plan.size_after)
     vectors = encode(learned, texts, settings, "document", progress)
     change = plan.change(passages, vectors, settings)
     return replace(change, kind="refit", reencoded=True, encoder_state=learned.state()), learned
 
 
-def _with_dim(settings: Settings, vectors: Floats) -> Settings | None:
-    """The settings with the dimension of these first vectors; None where the dimension is known already."""
-    return replace(settings, dim=vectors.shape[1]) if settings.dim is None else None
+def _completed(settings: Settings, vectors: Floats, plan: Plan) -> Settings | None:
+    """The settings with the dimension and the language of the first documents; None where both are known already."""
+    completed = replace(with_language(settings, plan.documents), dim=vectors.shape[1])
+    return completed if completed != settings else None

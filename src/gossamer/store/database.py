@@ -158,10 +158,10 @@ class Database:
                 self._main.execute(f"PRAGMA busy_timeout = {int(1000 * _WAIT)}")
             return not busy and frames == copied
 
-    def copy_to(self, file: Path | None) -> sqlite3.Connection:
-        """A copy of one state of the database, in a new file; None makes a temporary one that its connection owns."""
+    def copy_to(self, file: Path) -> sqlite3.Connection:
+        """A copy of one state of the database, in a new file."""
         with translated(self.where), self.reading() as db:
-            copy = sqlite3.connect("" if file is None else str(file), isolation_level=None)
+            copy = sqlite3.connect(str(file), isolation_level=None)
             try:
                 db.backup(copy)
             except BaseException:

@@ -16,7 +16,7 @@ from gossamer.errors import CorruptError
 from gossamer.files.bundle import Bundle
 from gossamer.store import rows
 from gossamer.store.rows import CURE, DocumentRow, PassageRow
-from gossamer.store.schema import Settings, note_version, write_settings
+from gossamer.store.schema import Settings, upgrade, write_settings
 
 Kind: TypeAlias = Literal["add", "delete", "refit", "settle"]
 """add: passages are removed and added. delete: they are removed. refit: a new tree is built over all that are left.
@@ -65,12 +65,12 @@ class Step:
 
 def record(db: sqlite3.Connection, change: Change) -> Step:
     """Write a change inside the transaction that is open on `db`."""
-    note_version(db)
+    upgrade(db)
     seq = rows.next_number(db, "operations")
     removed = rows.mark_removed(db, None if change.reencoded else change.removed, seq)
     rows.remove_documents(db, change.removed)
     rows.insert_documents(db, change.documents)
-    rows.update_metadata(db, change.updated)
+    rows.update_metadata(db, change.updated, seq)
     rows.insert_passages(db, change.passages, change.vectors, seq)
     if change.settings is not None:
         write_settings(db, change.settings)
@@ -121,6 +121,8 @@ def read_step(db: sqlite3.Connection, seq: int, kind: Kind) -> Step:
 
 def drop_history(db: sqlite3.Connection, seq: int, settings: Settings) -> Settings:
     """Delete what only a replay from before operation `seq` would need; returns the settings that say so."""
+    upgrade(db)
+    db.execute("DELETE FROM updates WHERE seq <= ?", (seq,))
     db.execute("DELETE FROM vectors WHERE passage IN (SELECT passage FROM passages WHERE gone <= ?)", (seq,))
     dropped = db.execute("DELETE FROM passages WHERE gone <= ?", (seq,)).rowcount
     if not dropped:

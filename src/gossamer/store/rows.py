@@ -88,6 +88,12 @@ def documents_by_number(db: sqlite3.Connection, numbers: Iterable[DocumentNumber
     return _complete(wanted, {row.document: row for row in map(checked_document, rows)}, "document")
 
 
+def documents_there(db: sqlite3.Connection, numbers: Iterable[DocumentNumber]) -> dict[DocumentNumber, DocumentRow]:
+    """Those of the documents with these numbers that exist, in order of arrival."""
+    rows = db.execute(f"{_DOCUMENTS} WHERE document IN {_LISTED} ORDER BY document", (_listed(numbers),))
+    return {row.document: row for row in map(checked_document, rows)}
+
+
 def documents_by_id(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, DocumentRow]:
     """Those of the documents with these ids that exist."""
     rows = db.execute(f"{_DOCUMENTS} WHERE id IN {_LISTED}", (_listed(ids),))
@@ -105,31 +111,38 @@ def numbers_where(db: sqlite3.Connection, condition: str, parameters: Sequence[A
 
 
 def insert_documents(db: sqlite3.Connection, rows: Sequence[DocumentRow]) -> None:
-    """Add documents, and their words to the full-text table."""
+    """Add documents."""
     db.executemany(
         "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
         ((row.document, row.id, row.text, row.metadata, row.crc) for row in rows),
     )
-    db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", ((row.document, row.text) for row in rows))
 
 
-def update_metadata(db: sqlite3.Connection, rows: Sequence[DocumentRow]) -> None:
-    """Replace the metadata of documents; their texts stay."""
+def update_metadata(db: sqlite3.Connection, rows: Sequence[DocumentRow], seq: int) -> None:
+    """Replace the metadata of documents, as a part of operation `seq`; their texts stay."""
     db.executemany(
         "UPDATE documents SET metadata = ?, crc = ? WHERE document = ?",
         ((row.metadata, row.crc, row.document) for row in rows),
     )
+    db.executemany("INSERT OR REPLACE INTO updates VALUES (?, ?)", ((seq, row.document) for row in rows))
 
 
 def remove_documents(db: sqlite3.Connection, numbers: Sequence[DocumentNumber]) -> None:
-    """Remove documents, and their words from the full-text table: FTS5 has to be given the text that is removed."""
-    listed = _listed(numbers)
-    db.execute(
-        "INSERT INTO words (words, rowid, text) "
-        f"SELECT 'delete', document, text FROM documents WHERE document IN {_LISTED}",
-        (listed,),
-    )
-    db.execute(f"DELETE FROM documents WHERE document IN {_LISTED}", (listed,))
+    """Remove documents."""
+    db.execute(f"DELETE FROM documents WHERE document IN {_LISTED}", (_listed(numbers),))
+
+
+def changed_since(db: sqlite3.Connection, seq: int) -> tuple[set[DocumentNumber], set[DocumentNumber]] | None:
+    """The documents that came or went after operation `seq`, and those whose metadata was replaced.
+
+    None where the log does not tell, as before format version 3.
+    """
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'updates'").fetchone() is None:
+        return None
+    came_or_went = "SELECT document FROM passages WHERE born > ?1 UNION SELECT document FROM passages WHERE gone > ?1"
+    moved = db.execute(came_or_went, (seq,))
+    updated = db.execute("SELECT document FROM updates WHERE seq > ?", (seq,))
+    return {row[0] for row in moved}, {row[0] for row in updated}
 
 
 # -- passages and their vectors --------------------------------------------------------------------

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from gossamer.errors import CorruptError, FormatVersionError, NotAnIndexError, ParameterError, StateError
+from gossamer.errors import CorruptError, FormatVersionError, NotAnIndexError, ParameterError
+from gossamer.lexical.analysis import DETECT, languages
 from gossamer.plain_text import shortened
 from gossamer.version import __version__
 
-FORMAT_VERSION = 2
-"""Stored as SQLite's user_version. Version 2: the log has operations that settle a tree. Every version that was ever
-released can be read."""
+FORMAT_VERSION = 3
+"""Stored as SQLite's user_version. Version 2: the log has operations that settle a tree. Version 3: there is no FTS5
+table of words any more, and the log says whose metadata an operation replaced. Every version ever released can be
+read; the first change makes it one of this version."""
 
 APPLICATION_ID = 0x47534D00
 """The letters “GSM”, which tell an index from the database of another program."""
@@ -64,11 +67,16 @@ CREATE TABLE operations (
 CREATE TABLE encoder (one INTEGER PRIMARY KEY CHECK (one = 1), params TEXT NOT NULL, arrays BLOB NOT NULL,
     crc INTEGER NOT NULL);
 
-CREATE VIRTUAL TABLE words USING fts5 (
-    text, content='documents', content_rowid='document', tokenize='porter unicode61 remove_diacritics 2'
-);
 """
 
+_UPDATES = """
+-- A part of the log: the documents whose metadata an operation replaced, their texts being the same.
+CREATE TABLE IF NOT EXISTS updates (seq INTEGER NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (seq, document))
+WITHOUT ROWID"""
+
+
+_FIRST_LANGUAGE = "english"
+"""The language of every index before format version 3."""
 
 _RANGES = {"dim": (1, 2**16)}
 """Least and largest value of settings that are numbers. The others are at least 0 and exact as floats."""
@@ -82,6 +90,7 @@ class Settings:
     max_tokens, overlap     how texts are split into passages; max_tokens is None where they are not
     dim                     dimension of the encoder's vectors; None until the first document
     fitted_on               number of documents the encoder learnt from; 0 for one that does not learn
+    language                by whose rules words are stemmed; "auto" until documents tell it, "none" for no stemming
     forgotten               the log can be replayed from this operation on; history before it was dropped
     identity                random name of this index, which tells its snapshots from those of others
     created, written_by     time, and version of Gossamer
@@ -93,37 +102,39 @@ class Settings:
     overlap: int
     dim: int | None = None
     fitted_on: int = 0
+    language: str = DETECT
     forgotten: int = 0
     identity: str = ""
     created: str = ""
     written_by: str = ""
 
     @classmethod
-    def new(cls, encoder: str, fingerprint: str, max_tokens: int | None, overlap: int) -> Settings:
+    def new(
+        cls, encoder: str, fingerprint: str, max_tokens: int | None, overlap: int, language: str = DETECT
+    ) -> Settings:
         """The settings of a new index."""
         return cls(
-            encoder, fingerprint, max_tokens, overlap,
+            encoder, fingerprint, max_tokens, overlap, language=language,
             identity=uuid4().hex, created=datetime.now(UTC).isoformat(timespec="seconds"), written_by=__version__,
         )  # fmt: skip
 
 
 def create(db: sqlite3.Connection, settings: Settings) -> None:
     """Create the tables of a new index, inside the transaction that is open."""
-    try:
-        for statement in SCHEMA.split(";\n"):
-            db.execute(statement)
-    except sqlite3.OperationalError as error:
-        if "fts5" in str(error):
-            raise StateError("this Python's SQLite has no FTS5 full-text search: use a standard build") from error
-        raise
+    for statement in SCHEMA.split(";\n"):
+        db.execute(statement)
+    db.execute(_UPDATES)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
     write_settings(db, settings)
 
 
-def note_version(db: sqlite3.Connection) -> None:
-    """Mark an index that an earlier version created as one of this version, inside the transaction that is open."""
+def upgrade(db: sqlite3.Connection) -> None:
+    """Make an index that an earlier version created one of this version, inside the transaction that is open."""
     if int(db.execute("PRAGMA user_version").fetchone()[0]) != FORMAT_VERSION:
+        with suppress(sqlite3.OperationalError):  # SQLite has no FTS5 here: its table stays, and is not used
+            db.execute("DROP TABLE IF EXISTS words")
+        db.execute(_UPDATES)
         db.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
 
@@ -162,7 +173,7 @@ def read_settings(db: sqlite3.Connection) -> Settings:
 def parse_settings(text: str) -> Settings:
     """Settings from JSON text; `ValueError` where one is missing, of the wrong type or out of range."""
     try:
-        values: dict[str, Any] = json.loads(text)
+        values: dict[str, Any] = {"language": _FIRST_LANGUAGE, **json.loads(text)}
         settings = Settings(**{field.name: values[field.name] for field in fields(Settings)})
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError("these are not the settings of an index") from error
@@ -178,6 +189,8 @@ def _problem(settings: Settings) -> str | None:
         if kind == "str":
             if not isinstance(value, str):
                 return f"{field.name} must be a text, got {type(value).__name__}"
+            if field.name == "language" and value not in (DETECT, *languages()):
+                return f"language must be {DETECT} or one of {', '.join(languages())}, got {shortened(repr(value), 25)}"
             continue
         if value is None and kind == "int | None":
             continue

@@ -1,7 +1,8 @@
-"""Snapshots: the tree and the whitener as they were after an operation. Opening then replays only the log after it."""
+"""Snapshots: tree, whitener and words as they were after an operation. Opening then replays only the log after it."""
 
 import logging
 import os
+from typing import NamedTuple
 
 from gossamer.errors import CorruptError, GossamerError
 from gossamer.files.bundle import Bundle, fold, read_bundle, read_manifest, write_bundle
@@ -11,15 +12,24 @@ _KIND = "snapshot"
 _KEPT = 2
 """Snapshots that are kept: the newest, and the one before it in case the newest turns out to be damaged."""
 
+
+class Snapshot(NamedTuple):
+    """What is saved after an operation. Snapshots taken before format version 3 of the database have no words."""
+
+    vectors: Bundle
+    words: Bundle | None
+
+
 _log = logging.getLogger("gossamer.store")
 
 
-def write_snapshot(layout: Layout, seq: int, identity: str, tree: Bundle) -> None:
+def write_snapshot(layout: Layout, seq: int, identity: str, content: Snapshot) -> None:
     """Write the snapshot of operation `seq` under another name, then rename it: it is there whole or not at all."""
     draft = layout.draft(seq)
     with disk_errors(f"could not write {layout.snapshot(seq)}"):
         try:
-            write_bundle(draft, _KIND, fold({"vectors": tree}, {"seq": seq, "identity": identity}, {}))
+            parts = {name: part for name, part in content._asdict().items() if part is not None}
+            write_bundle(draft, _KIND, fold(parts, {"seq": seq, "identity": identity}, {}))
             remove_folder(layout.snapshot(seq))  # one that was found damaged
             os.rename(draft, layout.snapshot(seq))
             sync_folder(layout.folder)
@@ -28,12 +38,12 @@ def write_snapshot(layout: Layout, seq: int, identity: str, tree: Bundle) -> Non
             raise
 
 
-def read_snapshot(layout: Layout, seq: int, identity: str) -> Bundle:
-    """The tree as it was after operation `seq`; `CorruptError` where the snapshot is of another index."""
+def read_snapshot(layout: Layout, seq: int, identity: str) -> Snapshot:
+    """Tree and words as they were after operation `seq`; `CorruptError` where the snapshot is of another index."""
     bundle = read_bundle(layout.snapshot(seq), _KIND)
     if bundle.params.get("seq") != seq or bundle.params.get("identity") != identity:
         raise CorruptError(f"{layout.snapshot(seq)} was taken elsewhere: another index, or another operation")
-    return bundle.part("vectors")
+    return Snapshot(bundle.part("vectors"), bundle.part("words") if "words" in bundle.params else None)
 
 
 def is_snapshot_of(layout: Layout, seq: int, identity: str) -> bool:

@@ -15,7 +15,6 @@ from typing import Literal, Self, TypeAlias
 from uuid import uuid4
 
 from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexError, StateError
-from gossamer.files.bundle import Bundle
 from gossamer.files.file_lock import LockFile
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, rows, schema
@@ -23,7 +22,7 @@ from gossamer.store.database import Database, is_open_here, opening_lock, transl
 from gossamer.store.layout import Layout, disk_errors, remove_folder, sync_folder
 from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
-from gossamer.store.snapshots import is_snapshot_of, read_snapshot, remove_drafts, remove_old, write_snapshot
+from gossamer.store.snapshots import Snapshot, is_snapshot_of, read_snapshot, remove_drafts, remove_old, write_snapshot
 from gossamer.store.wal import FrameCount, read_wal
 
 Mode: TypeAlias = Literal["w", "r"]
@@ -318,15 +317,15 @@ class Store:
         """Whether there is a snapshot of this index, and not of another one, after operation `seq`."""
         return self.layout is not None and is_snapshot_of(self.layout, seq, self.settings.identity)
 
-    def read_snapshot(self, seq: int) -> Bundle:
-        """The tree as it was saved after operation `seq`."""
+    def read_snapshot(self, seq: int) -> Snapshot:
+        """Tree and words as they were saved after operation `seq`."""
         assert self.layout is not None
         return read_snapshot(self.layout, seq, self.settings.identity)
 
-    def write_snapshot(self, seq: int, tree: Bundle, damaged: Iterable[int]) -> None:
-        """Save the tree of operation `seq`, and remove snapshots that were found damaged."""
+    def write_snapshot(self, seq: int, content: Snapshot, damaged: Iterable[int]) -> None:
+        """Save tree and words of operation `seq`, and remove snapshots that were found damaged."""
         assert self.layout is not None
-        write_snapshot(self.layout, seq, self.settings.identity, tree)
+        write_snapshot(self.layout, seq, self.settings.identity, content)
         for other in damaged:
             if other != seq:  # that one was just written again
                 remove_folder(self.layout.snapshot(other))
@@ -364,29 +363,12 @@ class Store:
         )
 
     def check_content(self) -> None:
-        """Raise `CorruptError` unless pages, rows, log and full text of the database are sound.
-
-        FTS5 checks itself by a statement that counts as a write, so a reader runs it on a copy of the database.
-        """
+        """Raise `CorruptError` unless pages, rows and log of the database are sound."""
         with self.reading() as db:
             verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if verdict != "ok":
                 raise CorruptError(f"documents.sqlite of {self.where} is damaged ({rows.CURE}): {verdict}")
             _check_rows(db, schema.read_settings(db))
-        check_words = "INSERT INTO words (words, rank) VALUES ('integrity-check', 1)"
-        if self.writable:
-            try:
-                with translated(self.where):
-                    self.database.begin().execute(check_words)
-            finally:
-                self.rollback()
-            return
-        copy = self.database.copy_to(None)
-        try:
-            with translated(self.where):
-                copy.execute(check_words)
-        finally:
-            copy.close()
 
 
 def _inspect(layout: Layout) -> _Files:

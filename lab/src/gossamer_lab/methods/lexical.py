@@ -28,10 +28,9 @@ class Lexical:
 def lexical(texts: Sequence[str], queries: Sequence[str]) -> Lexical:
     """BM25 of all queries."""
     rows, shares = [], []
-    with word_index(texts) as score:
-        for query in queries:
-            found = score(query)
-            scores = np.fromiter(found.values(), np.float64, len(found))
-            rows.append(np.fromiter(found, np.int64, len(found)))
-            shares.append((scores / scores.max(initial=1e-300)).astype(np.float32))
+    score = word_index(texts)
+    for query in queries:
+        found, scores = score(query)
+        rows.append(found)
+        shares.append(scores.astype(np.float32))
     return Lexical(tuple(rows), tuple(shares))

@@ -1,0 +1,89 @@
+"""The lexical part of the scores of documents, for one query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gossamer.array_types import DocumentNumber, Doubles, Longs
+from gossamer.lexical.words import Words
+
+
+class Found(NamedTuple):
+    """Documents and their scores."""
+
+    documents: Longs
+    scores: Doubles
+
+
+class LexicalScores:
+    """w · BM25 / (best BM25 of any document), between 0 and the weight w.
+
+    words       those of the query that some document holds, rarest first; of the forms of one word the first
+    """
+
+    def __init__(self, index: Words, words: Sequence[str], weight: float) -> None:
+        terms: dict[int, str] = {}
+        for word in words if weight else ():
+            if term := index.find(word):
+                terms.setdefault(term, word)
+        holders = dict(zip(terms, index.holders[list(terms)].tolist(), strict=True))
+        self._index = index
+        self._terms = sorted(terms, key=lambda term: (holders[term], index.vocabulary.terms[term]))
+        self.words = tuple(terms[term] for term in self._terms)
+        self.weight = weight
+        if self.words:
+            self._scores = index.score_all(self._terms)
+            self._scores *= weight / self._scores.max()
+
+    def best(self, k: int, among: Longs | None = None) -> Found:
+        """The k best documents that hold a word of the query, or those among some; of equal scores the lower number."""
+        documents, scores = self._those(among)
+        places = _among_the_best(k, scores)
+        places = places[np.argsort(-scores[places], kind="stable")][:k]
+        return Found(documents[places], scores[places])
+
+    def above(self, least: float, among: Longs | None = None) -> Found:
+        """All documents that score above `least`, or those among some, in ascending order of their numbers."""
+        documents, scores = self._those(among)
+        places = np.flatnonzero(scores > max(least, 0.0))
+        return Found(documents[places], scores[places])
+
+    def of(self, documents: Longs) -> Doubles:
+        """The scores of some documents; 0 for those that hold no word of the query."""
+        return self._those(documents).scores
+
+    def words_in(self, documents: Longs) -> dict[DocumentNumber, tuple[str, ...]]:
+        """The words of the query that each document holds, in whatever form."""
+        held = self._index.held(self._terms, self._index.places(documents)).astype(bool)
+        words = np.array(self.words, object)
+        return {DocumentNumber(number): tuple(words[row]) for number, row in zip(documents.tolist(), held, strict=True)}
+
+    def matches_in(self, texts: Sequence[str]) -> list[tuple[tuple[int, int], ...]]:
+        """Where the words of the query stand in each text, in whatever form: character offsets, ascending."""
+        terms = set(self._terms)
+        return [self._index.matches(text, terms) if terms else () for text in texts]
+
+    def _those(self, documents: Longs | None) -> Found:
+        """Some documents, or all, and their scores."""
+        if not self.words:
+            documents = np.empty(0, np.int64) if documents is None else documents
+            return Found(documents, np.zeros(len(documents)))
+        if documents is None:
+            return Found(self._index.numbers, self._scores)
+        return Found(documents, self._scores[self._index.places(documents)])
+
+
+def _among_the_best(k: int, scores: Doubles) -> Longs:
+    """Where the k highest scores above 0 are, and perhaps some more, in ascending order.
+
+    The scores are divided into groups. The k-th highest of the groups' maxima is reached by at least k scores, so no
+    lower one is among the k highest. This takes a tenth of the time of `argpartition`.
+    """
+    groups, least = max(4 * k, len(scores) // 64), 0.0
+    if groups < len(scores):
+        highest = scores[: len(scores) // groups * groups].reshape(-1, groups).max(axis=0)
+        least = float(np.partition(highest, groups - k)[groups - k])
+    return np.flatnonzero(scores >= least) if least > 0.0 else np.flatnonzero(scores > 0.0)
