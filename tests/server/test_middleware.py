@@ -149,7 +149,7 @@ def stored(metadata: str) -> Index:
     index = Index(encode)
     index.add(["sun", "moon"], ids=["a", "b"])
     with index.state.store.reading() as db:
-        rows.update_metadata(db, [replace(rows.documents_by_id(db, ["a"])["a"], metadata=metadata)])
+        rows.update_metadata(db, [replace(rows.documents_by_id(db, ["a"])["a"], metadata=metadata)], 1)
     return index
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from gossamer.array_types import DocumentNumber, Floats, PassageNumber
@@ -20,9 +18,12 @@ from gossamer.encoders import Encoder, check_texts
 from gossamer.errors import DtypeError, ParameterError, UnknownIdError
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.passages import READ, SHOWN, Passage
+from gossamer.filters import Node
+from gossamer.index.document_table import DocumentTable
 from gossamer.index.encoding import encode
 from gossamer.lexical.fulltext import bm25, informative_words, query_words
 from gossamer.rank.fusion import WEIGHT, weighted
+from gossamer.rank.request import Restriction, as_flags
 from gossamer.results import Concept
 from gossamer.store import DocumentRow, Settings, rows
 from gossamer.tree.browsing import shown_path, shown_paths
@@ -36,10 +37,15 @@ class View:
     db: sqlite3.Connection
     vectors: VectorIndex
     concepts: Concepts
+    table: DocumentTable
+
+    def passages(self, documents: npt.ArrayLike) -> list[PassageNumber]:
+        """The numbers in the database of passages, which the tree numbers otherwise and calls documents."""
+        return [PassageNumber(int(id)) for id in self.vectors.ids_of(documents)]
 
     def texts(self, documents: Sequence[int]) -> list[Passage]:
         """The passages of documents, which are numbered as the tree numbers them, as far as concepts need them."""
-        passages = [PassageNumber(int(id)) for id in self.vectors.ids_of(np.array(documents, np.int64))]
+        passages = self.passages(documents)
         found = rows.passage_texts(self.db, passages, max(READ, 4 * SHOWN))
         return [Passage(*found[passage]) for passage in passages]
 
@@ -49,7 +55,8 @@ class View:
 
     def paths_of(self, passages: Iterable[PassageNumber]) -> list[tuple[int, ...]]:
         """The shown paths to the leaves of passages."""
-        return shown_paths(self.vectors.tree.arrays, self.vectors.leaves_of(passages))
+        t = self.vectors.tree.arrays
+        return shown_paths(t, t.leaf[self.vectors.numbers_of(passages)])
 
     def labels(self, ids: Sequence[int] | None) -> dict[int, str]:
         """The labels of some concepts, or of every shown concept above the leaves."""
@@ -72,7 +79,7 @@ class Query:
 
     text: str | None
     vector: Floats
-    """As the encoder made it; one row."""
+    """As the encoder made it."""
     projected: Floats
     """The same in the tree's space: whitened, where the whitener is fitted."""
     words: tuple[str, ...] = ()
@@ -83,9 +90,10 @@ class Query:
     """The highest lexical part that a document can have."""
 
     @classmethod
-    def of(cls, view: View, text: str | None, vector: Floats) -> Query:
-        """The query without its words: dense only."""
-        return cls(text, vector, view.vectors.project(vector))
+    def of(cls, view: View, texts: Sequence[str | None], vectors: Floats) -> list[Query]:
+        """Queries without their words: dense only. `vectors` has a row for each."""
+        projected = view.vectors.project(vectors)
+        return [cls(text, *rows) for text, *rows in zip(texts, vectors, projected, strict=True)]
 
     def with_words(self, view: View, weight: float) -> Query:
         """The same with the words of its text, which count with this weight."""
@@ -99,31 +107,25 @@ class Query:
 class Scope:
     """Where a search looks."""
 
-    passages: Mapping[PassageNumber, DocumentNumber] | None = None
-    """Passages to their documents; None for everywhere."""
-    concept: int | None = None
-    """Set where the passages are exactly those below this concept: the ranker then needs no list of them."""
+    restriction: Restriction | None = None
+    """The passages to look at, as the tree numbers them; None for everywhere."""
     recall: float | None = None
     """The share of the true nearest passages that the dense search aims for; None for its default."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to look at."""
+        return self.restriction is not None and self.restriction.size == 0
 
-def scope_of(
-    db: sqlite3.Connection, vectors: VectorIndex, condition: tuple[str, list[Any]] | None, within: int | None
-) -> Scope:
-    """The passages that satisfy a compiled filter and lie below the concept `within`."""
-    if condition is None and within is None:
-        return Scope()
-    below: list[PassageNumber] | None = None
-    if within is not None:
-        below = [PassageNumber(int(id)) for id in vectors.documents_below(as_concept(vectors, within))]
-        if condition is None:
-            return Scope(rows.owners_of(db, below), within)
-    assert condition is not None
-    numbers = rows.numbers_where(db, *condition)
-    owners = rows.owned_by(db, numbers)
-    if below is not None:
-        owners = {passage: owners[passage] for passage in below if passage in owners}
-    return Scope(owners)
+
+def scope_of(view: View, where: Node | None, within: int | None, recall: float | None = None) -> Scope:
+    """The passages whose documents match a filter, and that lie below the concept `within`."""
+    t = view.vectors.tree.arrays
+    below = None if within is None else view.vectors.tree.documents_below(as_concept(view.vectors, within))
+    allowed = None if where is None else view.table.matching(view.db, where)
+    if allowed is not None and below is not None:
+        allowed, below = allowed & as_flags(t, below), None
+    return Scope(Restriction.to(t, allowed, below), recall)
 
 
 def as_concept(vectors: VectorIndex, id: int) -> int:
@@ -164,13 +166,15 @@ def check_query(query: str | None, vector: npt.ArrayLike | None) -> None:
         raise ParameterError("there is nothing to search for: pass a query, a vector, or both")
 
 
-def query_vector(encoder: Encoder, settings: Settings, text: str | None, vector: npt.ArrayLike | None) -> Floats:
-    """The vector of a query, one row: the one given, checked, or that of its text."""
-    if vector is None:
-        return encode(encoder, [text or ""], settings, "query")
-    checked = as_vectors(vector, settings.dim, what="the query's vector")
-    if len(checked) != 1:
-        raise ParameterError(f"vector must be one vector, got {len(checked)}: search once for each")
+def query_vectors(
+    encoder: Encoder, settings: Settings, texts: Sequence[str | None], vectors: npt.ArrayLike | None
+) -> Floats:
+    """The vectors of queries, a row each: those given, checked, or those of their texts."""
+    if vectors is None:
+        return encode(encoder, [text or "" for text in texts], settings, "query")
+    checked = as_vectors(vectors, settings.dim, what="the query's vector")
+    if len(checked) != len(texts):
+        raise ParameterError(f"vectors: {len(checked)}, queries: {len(texts)}; pass one vector for each query")
     return checked
 
 

@@ -70,7 +70,7 @@ def record(db: sqlite3.Connection, change: Change) -> Step:
     removed = rows.mark_removed(db, None if change.reencoded else change.removed, seq)
     rows.remove_documents(db, change.removed)
     rows.insert_documents(db, change.documents)
-    rows.update_metadata(db, change.updated)
+    rows.update_metadata(db, change.updated, seq)
     rows.insert_passages(db, change.passages, change.vectors, seq)
     if change.settings is not None:
         write_settings(db, change.settings)
