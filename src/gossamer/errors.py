@@ -35,6 +35,8 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     │   └── UnreachableError                no answer came
     ├── OutOfMemoryError (MemoryError)      there is too little memory; the index is as it was
     └── MissingExtraError (ImportError)     an optional dependency is not installed
+
+There is one warning: `UnknownFieldWarning`, for a filter that names a field no document has.
 """
 
 from collections.abc import Iterator
@@ -83,6 +85,10 @@ class ParameterError(InputError):
 
 class FilterError(InputError):
     """A ``where`` filter that cannot be understood."""
+
+
+class UnknownFieldWarning(UserWarning):
+    """A filter names a field that no document has: most often it is misspelt."""
 
 
 class StateError(GossamerError, RuntimeError):

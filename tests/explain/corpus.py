@@ -59,5 +59,5 @@ class Corpus:
         return concepts.last_of(self.vectors.tree, self.texts, top_paths(self.vectors.tree.arrays, depth))
 
     def path(self, concepts: Concepts, id: int) -> tuple[Concept, ...]:
-        paths = shown_paths(self.vectors.tree.arrays, self.vectors.leaves_of([id]))
+        paths = shown_paths(self.vectors.tree.arrays, self.vectors.tree.arrays.leaf[self.vectors.numbers_of([id])])
         return concepts.describe(self.vectors.tree, self.texts, paths)[0]

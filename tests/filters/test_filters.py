@@ -1,44 +1,49 @@
-"""Filters: the meaning, example by example; SQL against Python on random input; what is refused."""
+"""Filters: the meaning, example by example; columns against plain Python on random input; what is refused."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.errors import FilterError, ParameterError
-from gossamer.filters import OPERATORS, check_size, compile_where
+from gossamer.errors import FilterError
+from gossamer.filters import OPERATORS, Column, Path, check_size, evaluate, parse
 from oracles.filters import matches
 
 
-@pytest.fixture(scope="module")
-def database() -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE d (id INTEGER PRIMARY KEY, metadata TEXT)")
-    yield connection
-    connection.close()
+def select(where: dict[str, Any], documents: list[dict[str, Any]]) -> list[bool]:
+    """For each document, whether the columns find it."""
+    return evaluated(where, [(document, None) for document in documents])
 
 
-def select(connection: sqlite3.Connection, where: dict[str, Any], rows: list[str | None]) -> list[bool]:
-    """For each row of JSON text, whether SQLite finds it."""
-    connection.execute("DELETE FROM d")
-    connection.executemany("INSERT INTO d VALUES (?, ?)", enumerate(rows))
-    sql, parameters = compile_where(where)
-    found = {row[0] for row in connection.execute(f"SELECT id FROM d WHERE {sql}", parameters)}
-    return [index in found for index in range(len(rows))]
+def evaluated(where: dict[str, Any], documents: list[tuple[dict[str, Any], dict[str, Any] | None]]) -> list[bool]:
+    """The same where documents come one batch after the other, and some get other metadata in the end."""
+    columns: dict[Path, Column] = {}
+    half = len(documents) // 2
+
+    def column(path: Path) -> Column:
+        found = columns.setdefault(path, Column(path))
+        if not found.rows:
+            found.extend([before for before, _ in documents[:half]])
+            found.extend([before for before, _ in documents[half:]])
+            replaced = {row: after for row, (_, after) in enumerate(documents) if after is not None}
+            if replaced:
+                found.replace(list(replaced), list(replaced.values()))
+        return found
+
+    return list(map(bool, evaluate(parse(where), column, len(documents))))
 
 
-def both(connection: sqlite3.Connection, where: dict[str, Any], metadata: dict[str, Any]) -> bool:
-    """The answer of SQL and of the oracle, which must be the same."""
+def both(where: dict[str, Any], metadata: dict[str, Any]) -> bool:
+    """The answer of the columns and of the oracle, which must be the same."""
     answer = matches(where, metadata)
-    rows: list[str | None] = [json.dumps(metadata), json.dumps(metadata, ensure_ascii=False)]
-    assert select(connection, where, rows) == [answer, answer]
+    assert select(where, [metadata, {}, metadata])[::2] == [answer, answer]
     return answer
 
 
@@ -49,6 +54,8 @@ PAPER = {
     "draft": False,
     "note": None,
     "date": "2020-05-01",
+    "when": "2020-05-01T12:30:00+02:00",
+    "never": "2020-02-30",
     "tags": ["tree", "cobweb", 3],
     "author": {"name": "Ada", "born": {"year": 1815}},
     "reviewers": [{"name": "Grace", "marks": [1, 5]}, {"name": "Alan"}, "anonymous"],
@@ -117,6 +124,25 @@ TRUE: list[dict[str, Any]] = [
     {"year": 2020, "$or": [{"title": "x"}, {"title": "Trees"}]},
     {"$not": {"year": 2020, "draft": True}},
     {"year": {"$not": {"$not": {"$eq": 2020}}}},
+    {"title": {"$contains": "ree"}},
+    {"title": {"$startswith": "Tr"}},
+    {"title": {"$startswith": "Trees"}},
+    {"tags": {"$contains": "web"}},
+    {"tags": {"$startswith": "cob"}},
+    {"reviewers.name": {"$startswith": "Al"}},
+    {"nothing": {"$not": {"$contains": "x"}}},
+    {"date": date(2020, 5, 1)},
+    {"date": {"$in": [datetime(2020, 5, 1, tzinfo=UTC)]}},
+    {"date": {"$gte": date(2020, 5, 1), "$lt": date(2020, 5, 2)}},
+    {"date": {"$gt": "2020-04-30T23:59:59Z"}},
+    {"date": {"$lte": "2020-05-01T02:00+02:00"}},
+    {"date": {"$gt": "2020-05-01 01:00+02:00"}},
+    {"when": datetime(2020, 5, 1, 10, 30, tzinfo=UTC)},
+    {"when": datetime(2020, 5, 1, 11, 30, tzinfo=timezone(timedelta(hours=1)))},
+    {"when": {"$lt": "2020-05-01T12:00:00"}},
+    {"when": {"$gt": datetime(2020, 5, 1, 10, 29)}},
+    {"when": "2020-05-01T12:30:00+02:00"},
+    {"date": {"$gt": "2020"}},
 ]
 
 FALSE: list[dict[str, Any]] = [
@@ -152,70 +178,75 @@ FALSE: list[dict[str, Any]] = [
     {"$and": [{"year": 2020}, {"draft": True}]},
     {"year": {"$not": {"$gte": 2020}}},
     {"big": 2**70 + 2**20},
+    {"title": {"$contains": "REE"}},
+    {"title": {"$startswith": "rees"}},
+    {"title": {"$startswith": "Trees!"}},
+    {"year": {"$contains": "20"}},
+    {"author": {"$contains": "Ada"}},
+    {"title": {"$gt": date(2020, 1, 1)}},
+    {"title": date(2020, 1, 1)},
+    {"year": {"$gte": date(1, 1, 1)}},
+    {"date": date(2020, 5, 2)},
+    {"date": "2020-05-01T00:00:00"},
+    {"date": {"$gt": "2020-05-01T00:00:00Z"}},
+    {"when": {"$gt": "2020-05-01T12:00:00Z"}},
+    {"when": "2020-05-01T10:30:00Z"},
+    {"never": {"$gt": date(1, 1, 1)}},
 ]
 
 
 @pytest.mark.parametrize("where", TRUE, ids=repr)
-def test_what_matches(database: sqlite3.Connection, where: dict[str, Any]) -> None:
-    assert both(database, where, PAPER)
+def test_what_matches(where: dict[str, Any]) -> None:
+    assert both(where, PAPER)
 
 
 @pytest.mark.parametrize("where", FALSE, ids=repr)
-def test_what_does_not_match(database: sqlite3.Connection, where: dict[str, Any]) -> None:
-    assert not both(database, where, PAPER)
+def test_what_does_not_match(where: dict[str, Any]) -> None:
+    assert not both(where, PAPER)
 
 
-def test_one_and_true_are_different(database: sqlite3.Connection) -> None:
-    assert not both(database, {"x": True}, {"x": 1})
-    assert not both(database, {"x": 1}, {"x": True})
-    assert both(database, {"x": True}, {"x": True})
-    assert not both(database, {"x": {"$gte": 0}}, {"x": [True]})
+def test_one_and_true_are_different() -> None:
+    assert not both({"x": True}, {"x": 1})
+    assert not both({"x": 1}, {"x": True})
+    assert both({"x": True}, {"x": True})
+    assert not both({"x": {"$gte": 0}}, {"x": [True]})
 
 
-def test_null_in_a_list_is_found(database: sqlite3.Connection) -> None:
-    assert both(database, {"x": None}, {"x": [1, None]})
-    assert not both(database, {"x": None}, {"x": [1]})
+def test_null_in_a_list_is_found() -> None:
+    assert both({"x": None}, {"x": [1, None]})
+    assert not both({"x": None}, {"x": [1]})
 
 
-def test_a_backslash_before_a_dot_can_be_written(database: sqlite3.Connection) -> None:
-    assert both(database, {"a\\\\.b": 1}, {"a\\": {"b": 1}})
-    assert not both(database, {"a\\.b": 1}, {"a\\": {"b": 1}})
+def test_a_backslash_before_a_dot_can_be_written() -> None:
+    assert both({"a\\\\.b": 1}, {"a\\": {"b": 1}})
+    assert not both({"a\\.b": 1}, {"a\\": {"b": 1}})
 
 
-def test_null_in_the_column_is_an_empty_object(database: sqlite3.Connection) -> None:
-    assert select(database, {"x": None}, [None, "{}", '{"x": 1}']) == [True, True, False]
-
-
-def test_the_condition_stands_in_parentheses(database: sqlite3.Connection) -> None:
-    database.execute("DELETE FROM d")
-    sql, parameters = compile_where({"a": 1, "b": 2})
-    database.execute("INSERT INTO d VALUES (0, '{}')")
-    assert database.execute(f"SELECT id FROM d WHERE NOT {sql}", parameters).fetchall() == [(0,)]
-
-
-def test_a_column_may_be_qualified(database: sqlite3.Connection) -> None:
-    database.execute("DELETE FROM d")
-    database.execute("""INSERT INTO d VALUES (7, '{"a": {"b": [1]}}')""")
-    sql, parameters = compile_where({"a.b": 1}, "doc.metadata")
-    assert database.execute(f"SELECT id FROM d AS doc WHERE {sql}", parameters).fetchall() == [(7,)]
-
-
-def test_many_values_are_one_parameter(database: sqlite3.Connection) -> None:
+def test_many_values_of_in() -> None:
     where = {"x": {"$in": list(range(10_000))}}
-    assert select(database, where, ['{"x": 9999}', '{"x": 10000}']) == [True, False]
+    assert select(where, [{"x": 9999}, {"x": 10000}]) == [True, False]
 
 
-def test_the_values_of_in_may_be_a_set(database: sqlite3.Connection) -> None:
-    assert [both(database, {"x": {"$in": {1, 2}}}, {"x": value}) for value in (1, 2, 3)] == [True, True, False]
+def test_the_values_of_in_may_be_a_set() -> None:
+    assert [both({"x": {"$in": {1, 2}}}, {"x": value}) for value in (1, 2, 3)] == [True, True, False]
 
 
-# ── SQL against Python ─────────────────────────────────────────────────────────────────────────────────────
+# ── columns against Python ─────────────────────────────────────────────────────────────────────────────────────
 
 NAMES = ["a", "b", "a.b", 'q"uote', "sp ace", "it's", "ключ", "😀", "$d", "", "back\\", "\\.", "new\nline", "[0]"]
 NUMBERS = [0, 1, -1, 2, 1.0, 1.5, -0.0, 0.1, 1e300, 2**53, 2**53 + 1, 2.0**53, 2**63 - 1, 2**63, -(2**70)]
 TEXTS = ["", "a", "b", "A", "1", "é", "e\u0301", "z", "😀", "\uffff", "2020-01-01", "o'r", '"', "\n", "true", "null"]
+DATES = [
+    "2020-01-01T00:00:00Z",
+    "2020-01-01 01:00+01:00",
+    "2019-12-31T23:30:00.5-00:30",
+    "2020-13-01",
+    "2020",
+    "9999-12-31",
+]
+dates = st.one_of(st.dates(), st.datetimes(timezones=st.sampled_from([None, UTC, timezone(timedelta(hours=-5))])))
 scalars = st.one_of(
-    st.sampled_from([None, True, False, *NUMBERS, *TEXTS]),
+    st.sampled_from([None, True, False, *NUMBERS, *TEXTS, *DATES]),
     st.integers(-(2**80), 2**80),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4),
@@ -232,12 +263,15 @@ def escaped(name: str) -> str:
 
 
 keys = st.lists(names, min_size=1, max_size=3).map(lambda path: ".".join(map(escaped, path)))
-ordered = scalars.filter(lambda value: value is not None and not isinstance(value, bool))
+operands = scalars | dates
+ordered = operands.filter(lambda value: value is not None and not isinstance(value, bool))
+parts = st.sampled_from(["a", "A", "é", "20", "2020-01", "😀", "\uffff", "\U0010ffff"]) | st.text("ab", min_size=1)
 operator_dicts = st.recursive(
     st.one_of(
-        st.tuples(st.sampled_from(["$eq", "$ne"]), scalars),
+        st.tuples(st.sampled_from(["$eq", "$ne"]), operands),
         st.tuples(st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), ordered),
-        st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(scalars, max_size=4)),
+        st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(operands, max_size=4)),
+        st.tuples(st.sampled_from(["$contains", "$startswith"]), parts),
         st.tuples(st.just("$exists"), st.booleans()),
     ).map(lambda pair: {pair[0]: pair[1]}),
     lambda inner: st.one_of(
@@ -259,22 +293,37 @@ wheres = st.recursive(
 
 
 @settings(max_examples=400)
-@given(where=wheres, documents=st.lists(metadatas, min_size=1, max_size=6), ascii_only=st.booleans())
-def test_sql_and_python_agree(
-    database: sqlite3.Connection, where: dict[str, Any], documents: list[dict[str, Any]], ascii_only: bool
+@given(where=wheres, documents=st.lists(st.tuples(metadatas, st.none() | metadatas), min_size=1, max_size=6))
+def test_columns_and_python_agree(
+    where: dict[str, Any], documents: list[tuple[dict[str, Any], dict[str, Any] | None]]
 ) -> None:
-    rows: list[str | None] = [json.dumps(document, ensure_ascii=ascii_only) for document in documents]
-    assert select(database, where, rows) == [matches(where, document) for document in documents]
+    """Documents come in two batches, and some are then given other metadata."""
+    now = [before if after is None else after for before, after in documents]
+    assert evaluated(where, documents) == [matches(where, document) for document in now]
+
+
+numbers = st.sampled_from(NUMBERS) | st.integers(-(2**65), 2**65) | st.floats(allow_nan=False)
+
+
+@settings(max_examples=200)
+@given(order=st.sampled_from(["$gt", "$gte", "$lt", "$lte", "$eq"]), operand=numbers, values=st.lists(numbers))
+def test_numbers_compare_exactly(order: str, operand: float, values: list[float]) -> None:
+    """Also whole numbers that lie between two floats, and those beyond all floats or whole numbers of 64 bits."""
+    if isinstance(operand, float) and not np.isfinite(operand):
+        return
+    where = {"x": {order: operand}}
+    documents = [{"x": value} for value in values]
+    assert select(where, documents) == [matches(where, document) for document in documents]
 
 
 @settings(max_examples=200)
 @given(metadata=metadatas)
-def test_every_value_is_found_under_its_own_key(database: sqlite3.Connection, metadata: dict[str, Any]) -> None:
+def test_every_value_is_found_under_its_own_key(metadata: dict[str, Any]) -> None:
     """The agreement above would hold between two readings that never match anything; this one would not."""
     plain = {key: value for key, value in metadata.items() if not isinstance(value, dict | list)}
     for key, value in plain.items():
-        assert both(database, {escaped(key): value}, metadata)
-        assert not both(database, {escaped(key): {"$ne": value}}, metadata)
+        assert both({escaped(key): value}, metadata)
+        assert not both({escaped(key): {"$ne": value}}, metadata)
 
 
 @pytest.mark.parametrize(
@@ -294,11 +343,11 @@ def test_every_value_is_found_under_its_own_key(database: sqlite3.Connection, me
         ({r"back\u0000": 2}, True),
     ],
 )
-def test_a_nul_stored_earlier_cuts_nothing(database: sqlite3.Connection, where: dict[str, Any], wanted: bool) -> None:
+def test_a_nul_stored_earlier_cuts_nothing(where: dict[str, Any], wanted: bool) -> None:
     metadata = {
         "x": "a\0b", "list": ["a\0b"], "deep": {"x": "a\0b"}, "a\0b": 1, "escaped": r"\u0000", r"back\u0000": 2,
     }  # fmt: skip
-    assert both(database, where, metadata) == wanted
+    assert both(where, metadata) == wanted
 
 
 # ── what is refused ────────────────────────────────────────────────────────────────────────────────────────
@@ -309,6 +358,16 @@ def nested(depth: int) -> dict[str, Any]:
     for level in range(depth - 1):
         where = {"$or": [{"y": 2}, where]} if level % 2 else {"z": 3, "$not": where}
     return where
+
+
+class NotATime(datetime):
+    """A datetime in name alone, as pandas' NaT."""
+
+    def __new__(cls) -> NotATime:
+        return super().__new__(cls, 2020, 1, 1)
+
+    def utcoffset(self) -> Any:
+        return "NaT"
 
 
 REFUSED: list[tuple[Any, str]] = [
@@ -334,7 +393,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"year": {"$nin": {"a": 1}}}, "takes a list"),
     ({"year": {"$in": [[1]]}}, "whole list"),
     ({"year": [1, 2]}, "'$in'"),
-    ({"year": {"$eq": {"a": 1}}}, "must be a string, a number"),
+    ({"year": {"$eq": {"a": 1}}}, "must be a string, number"),
     ({"year": {"$exists": 1}}, "True or False"),
     ({"year": {"$gt": None}}, "no order"),
     ({"year": {"$gt": True}}, "no order"),
@@ -342,8 +401,12 @@ REFUSED: list[tuple[Any, str]] = [
     ({"year": float("nan")}, "not finite"),
     ({"year": {"$lt": float("inf")}}, "not finite"),
     ({"year": 10**400}, "not finite"),
-    ({"year": date(2020, 1, 1)}, "isoformat"),
-    ({"year": b"2020"}, "must be a string, a number"),
+    ({"year": time(12, 30)}, "isoformat"),
+    ({"year": {"$contains": 3}}, "write $eq"),
+    ({"year": {"$startswith": None}}, "write $eq"),
+    ({"year": {"$contains": ""}}, "at least one character"),
+    ({"year": NotATime()}, "no date"),
+    ({"year": b"2020"}, "must be a string, number"),
     ({"x": "a\0b"}, "NUL"),
     ({"a\0b": 1}, "NUL"),
     ({"x": "\ud800"}, "surrogate"),
@@ -386,7 +449,7 @@ HUGE: list[Any] = [
 @pytest.mark.parametrize("where", HUGE, ids=range(len(HUGE)))
 def test_huge_filters_are_refused_in_few_words(where: Any) -> None:
     with pytest.raises(FilterError) as caught:
-        compile_where(where)
+        parse(where)
     assert len(str(caught.value)) < 600
 
 
@@ -401,7 +464,7 @@ def test_counting_stops_at_the_first_that_is_too_many() -> None:
 
     conditions = Watched([{"x": 1}] * 1000)
     with pytest.raises(FilterError):
-        compile_where({"$or": conditions})
+        parse({"$or": conditions})
     assert conditions.seen == 257
 
 
@@ -417,18 +480,12 @@ def test_a_caller_may_have_bounds_of_its_own() -> None:
 @pytest.mark.parametrize(("where", "message"), REFUSED, ids=[message for _, message in REFUSED])
 def test_bad_filters_are_refused_with_the_cure(where: Any, message: str) -> None:
     with pytest.raises(FilterError) as caught:
-        compile_where(where)
+        parse(where)
     assert message in str(caught.value)
     assert all(operator in str(caught.value) for operator in OPERATORS)
 
 
-@pytest.mark.parametrize("column", ["", "a b", "metadata; DROP TABLE d", "x)", "a.b.c", "1a", "métadata"])
-def test_the_column_must_be_a_plain_name(column: str) -> None:
-    with pytest.raises(ParameterError, match="plain SQL name"):
-        compile_where({"a": 1}, column)
-
-
-# ── limits of SQLite ───────────────────────────────────────────────────────────────────────────────────────
+# ── limits ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def bushy(depth: int, size: int) -> dict[str, Any]:
@@ -445,48 +502,17 @@ def bushy(depth: int, size: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "where", [nested(32), bushy(32, 4), bushy(30, 16), bushy(12, 64)], ids=["deep", "4", "16", "64"]
 )
-def test_the_deepest_filters_are_accepted_by_sqlite(database: sqlite3.Connection, where: dict[str, Any]) -> None:
-    both(database, where, {"x": 1, "y": 3, "z": 3})
+def test_the_deepest_filters_are_accepted(where: dict[str, Any]) -> None:
+    both(where, {"x": 1, "y": 3, "z": 3})
 
 
-def test_the_widest_filters_are_accepted_by_sqlite(database: sqlite3.Connection) -> None:
-    assert both(database, {"$or": [{"x": value} for value in range(256)]}, {"x": 255})
-    assert both(database, {f"k{value}": {"$ne": 0} for value in range(256)}, {"k255": 1})
+def test_the_widest_filters_are_accepted() -> None:
+    assert both({"$or": [{"x": value} for value in range(256)]}, {"x": 255})
+    assert both({f"k{value}": {"$ne": 0} for value in range(256)}, {"k255": 1})
 
 
-def test_the_longest_key_is_accepted_by_sqlite(database: sqlite3.Connection) -> None:
+def test_the_longest_key_is_accepted() -> None:
     value: Any = 7
     for _ in range(32):
         value = {"x": value}
-    assert both(database, {".".join("x" * 32): 7}, value)
-
-
-# ── injection ──────────────────────────────────────────────────────────────────────────────────────────────
-
-ATTACKS = [
-    "x'); DROP TABLE d; --",
-    'x" OR 1=1 --',
-    "' OR '1'='1",
-    '$."x" OR 1',
-    "x') OR 1=1 OR ('",
-    "{0}",
-    "{0.__class__}",
-    "?",
-    ":name",
-    "%s",
-    "x]/*",
-    "k.key = k.key",
-]
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_keys_and_values_never_reach_the_sql(database: sqlite3.Connection, attack: str) -> None:
-    plain, _ = compile_where({"k": "v"})
-    sql, parameters = compile_where({escaped(attack): attack})
-    assert sql == plain
-    assert parameters[0] == attack
-    assert both(database, {escaped(attack): attack}, {attack: attack})
-    assert not both(database, {escaped(attack): attack}, {"x": 1})
-    assert not both(database, {"x": {"$gt": attack}}, {"x": ""})
-    assert not both(database, {"x": {"$in": [attack, 7]}}, {"x": "y"})
-    assert database.execute("SELECT count(*) FROM d").fetchone() == (2,)
+    assert both({".".join("x" * 32): 7}, value)

@@ -54,7 +54,7 @@ def trees() -> dict[int, VectorIndex]:
 
 def base_by_hand(vectors: VectorIndex, query: str, why: Explanation) -> float:
     """(|x|² + |l|²)/(2|x||l|) + a/(|x||l|)·[log p(x|root) + ½·D·log 2πa], from the tree alone."""
-    x = vectors.project(encode([query])).astype(float)
+    x = vectors.project(encode([query]))[0].astype(float)
     if vectors.whitener is None:  # as long as the documents, which this encoder makes of length 1
         x /= np.linalg.norm(x)
     leaf = vectors.tree.node(why.path[-1].concept.id).mean
@@ -146,7 +146,7 @@ def test_it_says_where_the_branch_lost(whitened: Index) -> None:
 
 def test_margins_are_over_the_best_sibling(whitened: Index, trees: dict[int, VectorIndex]) -> None:
     vectors = trees[1200]
-    x = vectors.project(encode(["bread oven yeast"]))
+    x = vectors.project(encode(["bread oven yeast"]))[0]
     why = whitened.explain("bread oven yeast", "baking-5")
     whole = {step.node: step for step in vectors.explain(encode(["bread oven yeast"]), 5).path}
     assert why.path[0].margin is None

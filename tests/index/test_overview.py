@@ -72,7 +72,7 @@ def test_a_query_finds_the_concepts_of_its_theme(grown: Index, theme: str) -> No
 
 def test_matches_are_the_peaks_of_their_paths(grown: Index, corpus: Corpus) -> None:
     vectors = corpus.vectors
-    t, x = vectors.tree.arrays, vectors.project(encode(["bread oven"]))
+    t, x = vectors.tree.arrays, vectors.project(encode(["bread oven"]))[0]
 
     def fit(node: int) -> float:
         return float((t.size[node] / 1200) ** (1 / 3) * (log_p(t, node, x) - log_p(t, vectors.tree.root, x)))
@@ -271,7 +271,7 @@ def test_no_answers_to_a_query_that_is_not_at_home(grown: Index) -> None:
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, "high", True, float("nan")])
 def test_confidence_is_a_share(small: Index, wrong: object) -> None:
     with pytest.raises(ParameterError, match="min_confidence"):
-        small.search("moon", min_confidence=wrong)  # type: ignore[arg-type]
+        small.search("moon", min_confidence=wrong)  # type: ignore[call-overload]
 
 
 def test_an_empty_index_knows_nothing() -> None:

@@ -696,17 +696,21 @@ def test_bad_queries(small: Index) -> None:
     with pytest.raises(EmptyTextError):
         small.search("  ")
     with pytest.raises(DtypeError, match="query must be a string"):
-        small.search(["moon"])  # type: ignore[arg-type]
+        small.search([b"moon"])  # type: ignore[list-item]
     with pytest.raises(ParameterError, match="nothing to search for"):
         small.search()
     with pytest.raises(DimensionError):
         small.search(vector=[1.0, 2.0])
-    with pytest.raises(ParameterError, match="one vector, got 2"):
-        small.search(vector=np.ones((2, DIM)))
+    with pytest.raises(ParameterError, match="vectors: 2, queries: 1"):
+        small.search("moon", vector=np.ones((2, DIM)))
+    with pytest.raises(ParameterError, match="vectors: 1, queries: 2"):
+        small.search(["moon", "sun"], vector=np.ones(DIM))
+    with pytest.raises(InputError, match="differ in length"):
+        small.search(vector=[[1.0, 2.0], [1.0]])
     with pytest.raises(ParameterError, match="hybrid must be"):
         small.search("moon", hybrid=-1)
     with pytest.raises(ParameterError, match="hybrid must be"):
-        small.search("moon", hybrid="yes")  # type: ignore[arg-type]
+        small.search("moon", hybrid="yes")  # type: ignore[call-overload]
     large(small)
     with pytest.raises(ParameterError, match="recall"):
         small.search("moon", recall=2.0)

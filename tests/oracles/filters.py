@@ -1,13 +1,15 @@
-"""Filters evaluated in Python, against which the SQL is tested."""
+"""Filters evaluated document by document in plain Python, against which the columns are tested."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
-from gossamer.filters.nodes import Compare, Exists, Group, Member, Node, Not, Path
+from gossamer.filters.nodes import Compare, Exists, Group, Match, Member, Moment, Node, Not, Path
 from gossamer.filters.parse import parse
 
 Test: TypeAlias = Callable[[Mapping[str, Any]], bool]
@@ -35,6 +37,11 @@ def to_test(node: Node) -> Test:
             return _member_test(node)
         case Compare():
             return _compare_test(node)
+        case Match(path, part, text):
+            holds = str.startswith if part == "$startswith" else str.__contains__
+            return lambda metadata: any(
+                isinstance(value, str) and holds(value, text) for value in _with_elements(_found(metadata, path))
+            )
 
 
 def _member_test(node: Member) -> Test:
@@ -45,7 +52,8 @@ def _member_test(node: Member) -> Test:
         found = list(_found(metadata, node.path))
         if not found:
             return or_missing
-        return any(_kinded(value) in wanted for value in _with_elements(found))
+        values = list(_with_elements(found))
+        return any(_kinded(value) in wanted or ("moment", _moment(value)) in wanted for value in values)
 
     return test
 
@@ -53,12 +61,27 @@ def _member_test(node: Member) -> Test:
 def _compare_test(node: Compare) -> Test:
     holds = _ORDERS[node.order]
     kind, bound = _kinded(node.operand)
+    moment = bound if kind == "moment" else _moment(node.operand)
 
-    def test(metadata: Mapping[str, Any]) -> bool:
-        candidates = map(_kinded, _with_elements(_found(metadata, node.path)))
-        return any(found == kind and holds(value, bound) for found, value in candidates)
+    def compares(value: Any) -> bool:
+        if moment is not None and _moment(value) is not None:
+            return holds(_moment(value), moment)
+        found, comparable = _kinded(value)
+        return found == kind and holds(comparable, bound)
 
-    return test
+    return lambda metadata: any(map(compares, _with_elements(_found(metadata, node.path))))
+
+
+def _moment(value: Any) -> int | None:
+    """Microseconds since 1970 in UTC of a text that is an ISO date, with or without a time; None for anything else."""
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}.*)?", value):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    aware = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _found(value: Any, path: Path) -> Iterator[Any]:
@@ -88,12 +111,14 @@ def _kinded(value: Any) -> tuple[str, Any]:
     if isinstance(value, str):
         return "text", value
     if isinstance(value, int | float):
-        return "number", _as_sqlite(value)
+        return "number", _as_stored(value)
+    if isinstance(value, Moment):
+        return "moment", value.microseconds
     return "other", None
 
 
-def _as_sqlite(number: int | float) -> int | float:
-    """SQLite reads integers beyond 64 bits as floats."""
+def _as_stored(number: int | float) -> int | float:
+    """Integers beyond 64 bits are floats."""
     if isinstance(number, float) or -(2**63) <= number < 2**63:
         return number
     try:

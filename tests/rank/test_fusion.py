@@ -21,9 +21,8 @@ def test_equal_texts_score_equal_whatever_float32_says() -> None:
 
 
 def test_a_document_counts_by_its_best_passage() -> None:
-    owners = {10: 1, 11: 1, 12: 2, 13: 2}
-    assert fusion.best_of({10: 0.1, 11: 0.9, 12: 0.5, 13: 0.5}, owners) == {1: (0.9, 11), 2: (0.5, 12)}
-    assert fusion.best_of({13: 0.5, 12: 0.5}, {13: 2, 12: 2}) == {2: (0.5, 12)}
+    owners, passages, cosines = [1, 1, 2, 2], [10, 11, 13, 12], [0.1, 0.9, 0.5, 0.5]
+    assert fusion.best_of(owners, passages, cosines) == {1: (0.9, 11), 2: (0.5, 12)}
 
 
 def test_scores_add_up_and_ties_go_to_the_lower_number() -> None:

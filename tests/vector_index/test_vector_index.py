@@ -27,6 +27,7 @@ from gossamer.errors import (
     StateError,
     UnknownIdError,
 )
+from gossamer.rank.request import Restriction
 from gossamer.vector_index.core import auto_acuity
 from oracles import ranking
 
@@ -209,21 +210,53 @@ def test_the_nearest_are_what_a_search_finds_with_their_cosines(n: int) -> None:
     assert (index.whitener is not None) == (n == 1200)
     some, top = ids[::3], index.tree.root
     child = index.tree.node(top).child_nodes[0].id
-    for restricted in ({}, {"allowed": some}, {"within": child}, {"recall": 1.0}):
-        x = index.project(E[0])
-        found = index.nearest(x, 20, **restricted)
-        same = index.search(E[0], 20, **restricted)
-        assert sorted(found.ids[0].tolist(), key=str) == sorted(same.ids[0].tolist(), key=str)
+    X = index.project(E[:3])
+    flags = np.zeros(n, np.uint8)
+    flags[index.numbers_of(some)] = 1
+    t, below = index.tree.arrays, index.tree.documents_below(child)
+    cases: list[tuple[Restriction | None, dict[str, Any]]] = [
+        (None, {}),
+        (Restriction.to(t, flags, None), {"allowed": some}),
+        (Restriction.to(t, None, below), {"within": child}),
+        (Restriction.to(t, flags, below), {"allowed": some, "within": child}),
+        (None, {"recall": 1.0}),
+    ]
+    for restriction, restricted in cases:
+        found = index.nearest(X, 20, recall=restricted.get("recall"), restriction=restriction)
+        same = index.search(E[:3], 20, **restricted)
         assert found.visited.tolist() == same.visited.tolist()
-        real = [id for id in found.ids[0].tolist() if id != -1]
-        np.testing.assert_allclose(found.scores[0, : len(real)], index.similarity(x, real), atol=1e-12)
-        assert np.isnan(found.scores[0, len(real) :]).all()
+        for x, documents, cosines, ids in zip(X, found.documents, found.cosines, same.ids.tolist(), strict=True):
+            real = documents[documents != -1]
+            assert set(index.ids_of(real)) == set(ids) - {-1}
+            np.testing.assert_allclose(cosines[: len(real)], index.similarity(x, real), atol=1e-12)
+            assert np.isnan(cosines[len(real) :]).all()
+
+
+@pytest.mark.parametrize("n", [5, 1200])
+def test_rough_cosines_are_as_near_as_they_say(n: int) -> None:
+    rng = np.random.default_rng(8)
+    E = (rng.normal(size=(n, 8)) * rng.choice([1e-9, 1.0, 1e9], n)[:, None]).astype(np.float32)
+    index = VectorIndex(dim=8)
+    index.add(E)
+    index.delete([1, 3])
+    alive = np.array([number for number in range(n) if number not in (1, 3)])
+    for x in index.project(np.concatenate([E[:3], np.zeros((1, 8), np.float32)])):
+        rough = index.similarity_to_all(x)
+        assert rough.error < 1e-5
+        np.testing.assert_allclose(rough.cosines[alive], index.similarity(x, alive), atol=rough.error)
+
+
+def test_paths_and_projections_of_several() -> None:
+    E = np.random.default_rng(7).normal(size=(30, 8)).astype(np.float32)
+    index = VectorIndex(dim=8)
+    ids = index.add(E, [f"d{at}" for at in range(30)])
+    some = ids[::3]
     assert index.paths(some) == [index.path(id) for id in some]
     assert index.path("d0") == index.tree.path(0)
     empty = VectorIndex(dim=2)
-    assert empty.nearest(empty.project([1, 0]), 2).ids.tolist() == [[-1, -1]]
-    with pytest.raises(DimensionError, match="project takes one query, got 2"):
-        index.project(E[:2])
+    assert empty.nearest(empty.project([1, 0]), 2).documents.tolist() == [[-1, -1]]
+    with pytest.raises(DimensionError, match="queries have 3 dimensions"):
+        index.project(E[:2, :3])
     with pytest.raises(UnknownIdError, match="'lost'"):
         index.paths(["d0", "lost"])
 

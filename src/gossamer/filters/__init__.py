@@ -3,16 +3,22 @@ r"""Metadata filters: what may be written in ``where=`` and what it means.
     {"year": {"$gte": 2020}, "lang": "en"}               several keys: all of them
     {"year": {"$gte": 2020, "$lt": 2023}}                several operators: all of them
     {"author.name": {"$in": ["Ada", "Grace"]}}           a dot goes into a nested object
+    {"path": {"$startswith": "docs/"}}                   a part of a text: $contains, $startswith
+    {"published": {"$gte": date(2024, 5, 1)}}            a date, a datetime, or either as ISO text
     {"$or": [{"tags": "tree"}, {"$not": {"draft": True}}]}
 
-A filter is parsed into nodes (`parse`), which are translated to SQL (`sql`); the tests compare the SQL with a plain
-Python evaluation of the same nodes on random input. The meaning follows MongoDB where that is what people expect:
+A filter is parsed into nodes (`parse`), which are evaluated over the columns of its fields (`evaluate`, `column`,
+`texts`, `dates`); the tests compare that with a plain Python evaluation of the same nodes on random input. The meaning
+follows MongoDB where that is what people expect:
 
 * **Kinds never mix.** Text is compared with text, numbers with numbers, and a bool is not a number (True is
   not 1). A comparison across kinds does not match; it is no error, since metadata may differ by document.
-* **Text** compares by code point, so dates must be written alike, in ISO form: "2024-05-01".
-* **Numbers** compare by value (1 equals 1.0). Whole numbers beyond 64 bits compare as floats, as SQLite
-  reads them. NaN and infinity are refused: JSON has neither.
+* **Text** compares by code point, upper case before lower case; ``$contains`` and ``$startswith`` tell the two apart.
+* **Dates** are texts in ISO form ("2024-05-01", "2024-05-01T12:30:00+02:00"). With $gt, $gte, $lt and $lte two of them
+  compare by the moments they name, however they are written: a date is its midnight, and without a time zone UTC is
+  meant. A date or datetime of Python stands for its moment, in every operator; a text is equal only to the same text.
+* **Numbers** compare by value (1 equals 1.0). Whole numbers beyond 64 bits compare as floats. NaN and infinity are
+  refused: JSON has neither.
 * **A missing key** matches ``$ne``, ``$nin`` and ``$not``, which mean exactly "the rest does not match".
   ``$eq: None``, and None in ``$in``, match null and missing alike; ``$exists`` tells them apart.
 * **A list** matches if any element does: {"tags": "tree"}, {"years": {"$gt": 2020}}. On the way to a nested
@@ -27,28 +33,17 @@ Python evaluation of the same nodes on random input. The meaning follows MongoDB
   refused while it is parsed.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from gossamer.errors import ParameterError
-from gossamer.filters.nodes import OPERATORS
-from gossamer.filters.parse import parse
-from gossamer.filters.sql import to_sql
+from gossamer.filters.column import Column
+from gossamer.filters.evaluate import compared_fields, conditions, evaluate
+from gossamer.filters.nodes import OPERATORS, Node, Path
+from gossamer.filters.parse import as_key, parse
 
-__all__ = ["OPERATORS", "check_size", "compile_where"]
-
-
-def compile_where(where: Mapping[str, Any], column: str = "metadata") -> tuple[str, list[Any]]:
-    """Translate a filter to an SQL condition on a column of JSON text; returns it, in parentheses, and its parameters.
-
-    Keys and values are passed as parameters and never become part of the SQL. `column` must be a plain name
-    (``metadata``, ``d.metadata``) that SQLite's ``json_each`` does not use. NULL in the column counts as {}.
-    """
-    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", column, re.ASCII):
-        raise ParameterError(f"column must be a plain SQL name such as 'metadata', got {column!r}")
-    sql = to_sql(parse(where), column)
-    return f"({sql.text})", sql.parameters
+__all__ = [
+    "OPERATORS", "Column", "Node", "Path", "as_key", "check_size", "compared_fields", "conditions", "evaluate", "parse",
+]  # fmt: skip
 
 
 def check_size(where: Mapping[str, Any], *, conditions: int, characters: int) -> None:

@@ -1,14 +1,27 @@
-"""The parts of a parsed filter."""
+"""The parts of a parsed filter. They are hashable, and say nothing about how a filter is evaluated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-Scalar: TypeAlias = str | int | float | bool | None
+OPERATORS = (
+    "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$contains", "$startswith", "$exists",
+    "$and", "$or", "$not",
+)  # fmt: skip
+
+Order: TypeAlias = Literal["$gt", "$gte", "$lt", "$lte"]
+Part: TypeAlias = Literal["$contains", "$startswith"]
 Path: TypeAlias = tuple[str, ...]
 
-OPERATORS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$and", "$or", "$not")
+
+class Moment(NamedTuple):
+    """A point in time: microseconds since 1970-01-01T00:00:00Z."""
+
+    microseconds: int
+
+
+Scalar: TypeAlias = str | int | float | bool | Moment | None
 
 
 @dataclass(frozen=True)
@@ -28,11 +41,20 @@ class Member:
 
 @dataclass(frozen=True)
 class Compare:
-    """The value, or an element of it, is of the operand's kind and compares to it as `order` ($gt, $gte, …) says."""
+    """The value, or an element of it, is of the operand's kind and compares to it as `order` says."""
 
     path: Path
-    order: str
-    operand: str | int | float
+    order: Order
+    operand: str | int | float | Moment
+
+
+@dataclass(frozen=True)
+class Match:
+    """The value, or an element of it, is a text that contains `text`, or begins with it."""
+
+    path: Path
+    part: Part
+    text: str
 
 
 @dataclass(frozen=True)
@@ -50,4 +72,5 @@ class Group:
     nodes: tuple[Node, ...]
 
 
-Node: TypeAlias = Exists | Member | Compare | Not | Group
+Condition: TypeAlias = Exists | Member | Compare | Match
+Node: TypeAlias = Condition | Not | Group

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 
 from gossamer.checks import LONGEST_KEY
 from gossamer.errors import FilterError
-from gossamer.filters.nodes import OPERATORS, Compare, Exists, Group, Member, Node, Not, Path, Scalar
+from gossamer.filters.dates import moment_of
+from gossamer.filters.nodes import OPERATORS, Compare, Exists, Group, Match, Member, Moment, Node, Not, Path, Scalar
 
 DEEPEST_FILTER = 32
 """The most levels of nesting of a filter, and of a key."""
@@ -26,13 +27,13 @@ _SHOWN = 60
 """Characters of a key or a value shown in an error message; the value may have megabytes."""
 
 MOST_CONDITIONS = 256
-"""The most conditions of a filter: any filter of this size stays within SQLite's limits on depth and variables."""
+"""The most conditions of a filter: each looks at every document once."""
 
 MOST_CHARACTERS = 1_000_000
 """The most characters of all keys and values of a filter in sum; a number counts by its repr."""
 
 MOST_LEVELS = 1_024
-"""The most levels of all keys in sum: each level is a table in the SQL, and planning a join of many tables is slow."""
+"""The most levels of all keys in sum: a field is looked for in every document, level by level."""
 
 
 def parse(where: Mapping[str, Any], *, conditions: int = MOST_CONDITIONS, characters: int = MOST_CHARACTERS) -> Node:
@@ -100,6 +101,8 @@ class _Parser:
                 node = Member(path, tuple(map(self._counted, _as_scalars(operand, key, name))))
             case "$gt" | "$gte" | "$lt" | "$lte":
                 node = Compare(path, name, _as_ordered(self._scalar(operand, key), key, name))
+            case "$contains" | "$startswith":
+                node = Match(path, name, _as_part(self._scalar(operand, key), key, name))
             case "$exists":
                 return _exists(path, key, operand)
             case _:
@@ -120,7 +123,7 @@ class _Parser:
         return self._counted(_as_scalar(value, key))
 
     def _counted(self, value: Scalar) -> Scalar:
-        self._count_characters(len(value if isinstance(value, str) else repr(value)))
+        self._count_characters(len(value) if isinstance(value, str) else len(repr(value)))
         return value
 
     def _count_condition(self, path: Path) -> None:
@@ -179,6 +182,8 @@ def _as_scalar(value: Any, key: str) -> Scalar:
         return _text(value)
     if isinstance(value, int | float):
         return _finite(value, key)
+    if isinstance(value, date):
+        return _moment(value, key)
     return _no_scalar(value, key)
 
 
@@ -193,10 +198,19 @@ def _as_scalars(operand: Any, key: str, name: str) -> Iterator[Scalar]:
     return (_as_scalar(value, key) for value in operand)
 
 
-def _as_ordered(value: Scalar, key: str, name: str) -> str | int | float:
+def _as_ordered(value: Scalar, key: str, name: str) -> str | int | float | Moment:
     """The bound of a $gt, $gte, $lt or $lte."""
     if value is None or isinstance(value, bool):
-        _refuse(f"{name} on {_brief(key)} takes a number or a string, got {_show(value)}, which has no order")
+        _refuse(f"{name} on {_brief(key)} takes a number, a string or a date, got {_show(value)}, which has no order")
+    return value
+
+
+def _as_part(value: Scalar, key: str, name: str) -> str:
+    """The text of a $contains or $startswith."""
+    if not isinstance(value, str):
+        _refuse(f"{name} on {_brief(key)} takes a part of a text: for a value, or an element of a list, write $eq")
+    if not value:
+        _refuse(f"{name} on {_brief(key)} takes a text of at least one character: every text holds the empty one")
     return value
 
 
@@ -214,6 +228,12 @@ def _as_path(key: str) -> Path:
             f"{_show(key)} goes {len(names)} levels deep (at most {DEEPEST_FILTER}): a dot in a name is written \\."
         )
     return tuple(map("".join, names))
+
+
+def as_key(path: Path) -> str:
+    """A path as it is written in a filter."""
+    key = ".".join(name.replace("\\", "\\\\").replace(".", "\\.") for name in path)
+    return f"\\{key}" if key.startswith("$") else key
 
 
 def _refuse(problem: str) -> NoReturn:
@@ -247,9 +267,9 @@ def _check_length(text: str, most: int, what: str) -> None:
 def _no_scalar(value: Any, key: str) -> NoReturn:
     if isinstance(value, list | tuple | set | frozenset):
         _refuse(f"{_brief(key)} cannot be compared with a whole list: for any of several write {{'$in': […]}}")
-    if isinstance(value, date | time):
-        _refuse(f"{_brief(key)} cannot be compared with a {type(value).__name__}: write it as text, .isoformat()")
-    _refuse(f"{_brief(key)} is compared with {_show(value)}: it must be a string, a number, True, False or None")
+    if isinstance(value, time):
+        _refuse(f"{_brief(key)} cannot be compared with a time of day: write it as text, .isoformat()")
+    _refuse(f"{_brief(key)} is compared with {_show(value)}: it must be a string, number, date, True, False or None")
 
 
 def _finite(value: int | float, key: str) -> int | float:
@@ -263,8 +283,15 @@ def _finite(value: int | float, key: str) -> int | float:
     return int(value) if isinstance(value, int) else float(value)
 
 
+def _moment(value: date, key: str) -> Moment:
+    try:
+        return moment_of(value)
+    except (TypeError, ValueError, OverflowError):  # pandas' NaT calls itself a datetime
+        _refuse(f"{_brief(key)} is compared with {_show(value)}, which is no date")
+
+
 def _text(text: str) -> str:
-    """`text` if SQLite can hold it: it cuts JSON strings at NUL and rejects lone surrogates."""
+    """`text` if stored metadata can hold it."""
     try:
         text.encode()
     except UnicodeEncodeError:

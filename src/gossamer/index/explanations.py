@@ -12,17 +12,18 @@ from itertools import zip_longest
 
 import numpy as np
 
-from gossamer.array_types import DocumentNumber, Doubles, Longs
+from gossamer.array_types import PassageNumber
 from gossamer.explain.passages import SHOWN
 from gossamer.explain.terms import terms_of
 from gossamer.index.query import Query, View
-from gossamer.index.ranking import score_all
+from gossamer.index.ranking import AllScores
 from gossamer.plain_text import beginning
 from gossamer.rank.fusion import Scored
 from gossamer.rank.gains import Evidence, at_length_of_documents, evidence_shown, gains, scale
 from gossamer.results import Concept, ConceptStep, Explanation, Rival
 from gossamer.runtime import deadline
 from gossamer.store import DocumentRow, rows
+from gossamer.store.rows import ReadPassage
 
 
 @dataclass(frozen=True)
@@ -43,33 +44,32 @@ class Placed:
 
 
 def place(
-    view: View, scored: Sequence[Scored], ranks: Iterable[int], documents: Mapping[DocumentNumber, DocumentRow]
+    view: View, scored: Sequence[Scored], ranks: Iterable[int], read: Mapping[PassageNumber, ReadPassage]
 ) -> list[Placed]:
-    """Scored documents with their ranks, paths and passages."""
+    """Scored documents with their ranks, paths and passages, which were read."""
     paths = view.paths_of(found.passage for found in scored)
-    places = rows.passages_by_number(view.db, (found.passage for found in scored))
     placed = []
     for found, rank, path, concepts in zip(scored, ranks, paths, view.describe(paths), strict=True):
-        row, at = documents[found.document], places[found.passage]
+        at, row = read[found.passage]
         placed.append(Placed(found, row, rank, path, concepts, at.start, row.text[at.start : at.stop]))
     return placed
 
 
 def explain_document(view: View, query: Query, row: DocumentRow, k: int) -> Explanation:
     """Any document, compared with all others: its rank is exact."""
-    everything = score_all(view, query)
-    scores = everything.dense + everything.lexical
-    at = int(np.searchsorted(everything.documents, row.document))
-    rank = _rank(view, everything.documents, scores, at, row.id)
-    other = _best_other(view, everything.documents, scores, at)
-    ranks = {at: rank} if other is None else {at: rank, other: 1 if rank > 1 else 2}
-    scored = [Scored(*(column[each].item() for column in everything)) for each in ranks]
-    documents = rows.documents_by_number(view.db, (found.document for found in scored))
-    placed = place(view, scored, ranks.values(), documents)
-    last = float(np.partition(scores, -k)[-k]) if len(scores) > k else -np.inf
-    missing = max(0.0, last - float(scores[at])) if rank > k else 0.0
+    scores = AllScores(view, query)
+    at = int(np.searchsorted(scores.documents, row.document))
+    (mine,) = scores.exact(np.array([at]))
+    rank = _rank(view, scores, mine, row.id)
+    scored = [mine, *_best_other(view, scores, at)]
+    read = rows.read_passages(view.db, [found.passage for found in scored])
+    placed = place(view, scored, [rank, 1 if rank > 1 else 2][: len(scored)], read)
+    last = -np.inf
+    if rank > k:
+        last = sorted((found.score for found in scores.exact(scores.best(k))), reverse=True)[k - 1]
+    missing = max(0.0, last - mine.score)
     rival = placed[1] if len(placed) > 1 else None
-    return _explanations(view, query, [(placed[0], rival)], of=len(scores), k=k, missing=missing)[0]
+    return _explanations(view, query, [(placed[0], rival)], of=len(scores.documents), k=k, missing=missing)[0]
 
 
 def explain_hits(view: View, query: Query, placed: Sequence[Placed]) -> list[Explanation]:
@@ -78,22 +78,23 @@ def explain_hits(view: View, query: Query, placed: Sequence[Placed]) -> list[Exp
     return _explanations(view, query, pairs, of=rows.count_documents(view.db), k=len(placed), missing=0.0)
 
 
-def _rank(view: View, documents: Longs, scores: Doubles, at: int, id: str) -> int:
-    """The rank of the document at position `at`: 1 for the best; of equal scores the lower id comes first."""
-    level = documents[scores == scores[at]].tolist()
-    before = sum(row.id < id for row in rows.documents_by_number(view.db, level).values()) if len(level) > 1 else 0
-    return 1 + int((scores > scores[at]).sum()) + before
+def _rank(view: View, scores: AllScores, mine: Scored, id: str) -> int:
+    """The rank of a document: 1 for the best; of equal scores the lower id comes first."""
+    close = scores.exact(scores.about(mine.score))
+    better = int((scores.estimates > mine.score + scores.error).sum()) + sum(each.score > mine.score for each in close)
+    level = [each.document for each in close if each.score == mine.score and each.document != mine.document]
+    before = sum(row.id < id for row in rows.documents_by_number(view.db, level).values()) if level else 0
+    return 1 + better + before
 
 
-def _best_other(view: View, documents: Longs, scores: Doubles, at: int) -> int | None:
-    """The position of the best document but the one at `at`; None where there is no other."""
-    if len(scores) < 2:
-        return None
-    others = scores.copy()
-    others[at] = -np.inf
-    level = np.flatnonzero(others == others.max())
-    ids = rows.documents_by_number(view.db, documents[level].tolist())
-    return int(min(level, key=lambda place: ids[DocumentNumber(int(documents[place]))].id))
+def _best_other(view: View, scores: AllScores, at: int) -> list[Scored]:
+    """The best document but the one at place `at`; none where there is no other."""
+    others = scores.exact(scores.best(1, but=at))
+    level = [each for each in others if each.score == max(other.score for other in others)]
+    if len(level) < 2:
+        return level
+    ids = rows.documents_by_number(view.db, [each.document for each in level])
+    return [min(level, key=lambda each: ids[each.document].id)]
 
 
 def _explanations(

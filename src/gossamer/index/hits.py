@@ -1,26 +1,45 @@
-"""A ranking → hits: documents with their paths, the words that match and, if wanted, explanations."""
+"""Rankings → hits: documents with their paths, the words that match and, if wanted, explanations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain, pairwise
 
+from gossamer.array_types import PassageNumber
 from gossamer.index.explanations import Placed, explain_hits, place
 from gossamer.index.query import Query, View
 from gossamer.index.ranking import Ranking
+from gossamer.rank.fusion import Scored
 from gossamer.results import Explanation, Hit, Hits
 from gossamer.store import rows
+from gossamer.store.rows import ReadPassage
 
 
-def hits_of(view: View, query: Query, ranking: Ranking, k: int, *, explain: bool) -> Hits:
-    """The k best of a ranking; of equal scores the lower id comes first."""
-    ranked = ranking.found
-    if len(ranked) > k:  # those that score as the last one are read too: their ids decide
-        least = ranked[k - 1].score
-        ranked = [found for found in ranked if found.score >= least]
-    documents = rows.documents_by_number(view.db, (found.document for found in ranked))
-    ranked = sorted(ranked, key=lambda found: (-found.score, documents[found.document].id))[:k]
-    placed = place(view, ranked, range(1, len(ranked) + 1), documents)
-    why: Sequence[Explanation | None] = [None] * len(placed)
-    if explain:
-        why = explain_hits(view, query, placed)
+def hits_of(view: View, queries: Sequence[Query], rankings: Sequence[Ranking], k: int, *, explain: bool) -> list[Hits]:
+    """The k best of each ranking. What all of them show is read and put into words together."""
+    candidates = [_candidates(ranking.found, k) for ranking in rankings]
+    read = rows.read_passages(view.db, {found.passage for found in chain(*candidates)})
+    best = [_best(found, k, read) for found in candidates]
+    ranks = chain.from_iterable(range(1, len(found) + 1) for found in best)
+    placed = place(view, list(chain(*best)), ranks, read)
+    ends = accumulate(map(len, best), initial=0)
+    answers = [placed[start:stop] for start, stop in pairwise(ends)]
+    return [_hits(view, *each, explain) for each in zip(queries, rankings, answers, strict=True)]
+
+
+def _candidates(ranked: list[Scored], k: int) -> list[Scored]:
+    """The k best, and those that score as the last of them: their ids decide."""
+    if len(ranked) <= k:
+        return ranked
+    least = ranked[k - 1].score
+    return [found for found in ranked if found.score >= least]
+
+
+def _best(candidates: Iterable[Scored], k: int, read: Mapping[PassageNumber, ReadPassage]) -> list[Scored]:
+    """The k best, of equal scores those with the lower ids."""
+    return sorted(candidates, key=lambda found: (-found.score, read[found.passage].document.id))[:k]
+
+
+def _hits(view: View, query: Query, ranking: Ranking, placed: Sequence[Placed], explain: bool) -> Hits:
+    why: Sequence[Explanation | None] = explain_hits(view, query, placed) if explain else [None] * len(placed)
     matches = query.lexical.matches_in([each.passage for each in placed])
     return Hits(map(_hit, placed, matches, why), visited=ranking.visited)
 

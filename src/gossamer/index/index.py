@@ -6,34 +6,33 @@
 
 Documents and a log of changes are in SQLite (`store`); the tree over the vectors of their passages is derived from the
 log (`replay`); the encoder makes vectors of texts (`encoding`). `state` keeps the three in step. `Index` checks
-arguments and says what happens in which order: `batch` and `upsert` for a change; `query`, `ranking` and `hits` for a
-search.
+arguments and says what happens in which order: `batch` and `upsert` for a change; `searching`, `query`, `ranking` and
+`hits` for a search.
 """
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, Self, Unpack, overload
+from warnings import warn
 
 import numpy.typing as npt
 
 from gossamer.checks import one_of, positive
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
-from gossamer.errors import ParameterError, StateError, enough_memory
+from gossamer.errors import ParameterError, StateError, UnknownFieldWarning, enough_memory
 from gossamer.explain.label_cache import Labeller
 from gossamer.explain.language_model import as_labeller
-from gossamer.filters import compile_where
+from gossamer.filters import parse
 from gossamer.index import overview
 from gossamer.index.batch import Batch, as_ids, check_batch
 from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
 from gossamer.index.explanations import explain_document
-from gossamer.index.hits import hits_of
-from gossamer.index.query import as_weight, check_confidence, check_depth, documents_of, scope_of, unknown_document
-from gossamer.index.ranking import rank
+from gossamer.index.query import as_weight, check_depth, documents_of, unknown_document
 from gossamer.index.repair import repair
+from gossamer.index.searching import SearchArguments, SearchOptions, answers, as_queries
 from gossamer.index.state import IndexState
 from gossamer.index.upsert import Plan, encoded_change, learned_change, must_learn, prepared_change, spans_of
 from gossamer.results import (
@@ -276,9 +275,13 @@ class Index:
 
     # -- searching ---------------------------------------------------------------------------------
 
+    @overload
+    def search(self, query: str | None = None, k: int = 10, **options: Unpack[SearchArguments]) -> Hits: ...
+    @overload
+    def search(self, query: list[str], k: int = 10, **options: Unpack[SearchArguments]) -> list[Hits]: ...
     def search(
         self,
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
         k: int = 10,
         *,
         where: Mapping[str, Any] | None = None,
@@ -288,12 +291,13 @@ class Index:
         recall: float | None = None,
         explain: bool = False,
         min_confidence: float = 0.0,
-    ) -> Hits:
+    ) -> Hits | list[Hits]:
         """The k best documents, best first; fewer only where fewer match. An empty index has none: [].
 
+        A list of queries, or a matrix of vectors, is answered as one batch on all cores, by a list of `Hits`.
         A "phrase in quotes" must be in a document, a -word must not; with hybrid=False they are text like any other.
 
-        where           metadata filter, see `gossamer.filters`
+        where           metadata filter, see `gossamer.filters`; `UnknownFieldWarning` where no document has a field
         within          id of a concept: only passages below it
         hybrid          adds BM25 to the cosine: True with the usual weight, False not at all, a number as the weight
         vector          the query's vector, which is then not encoded; with a `query` beside it, that one's words count
@@ -301,21 +305,13 @@ class Index:
         explain         fills `Hit.explanation`; ranks are those among the answers
         min_confidence  no answers to a query that is less at home here, see `novelty`: 0.05 is a good start
         """
-        k, weight = positive(k, "k"), as_weight(hybrid)
-        check_confidence(min_confidence)
-        condition = None if where is None else compile_where(where)
-        with self.state.view_for_query(query, vector, within, weight) as asked:
-            if asked is None:
-                return Hits()
-            view, found = asked
-            scope = scope_of(view.db, view.vectors, condition, within, found.documents)
-            if scope.passages is not None and not scope.passages:
-                return Hits()
-            if min_confidence > 0.0:
-                cosine = overview.nearest_cosine(view, found)
-                if overview.baseline(self.state, view).confidence(cosine) < min_confidence:
-                    return Hits()
-            return hits_of(view, found, rank(view, found, k, replace(scope, recall=recall)), k, explain=explain)
+        options = SearchOptions.checked(k, where, within, hybrid, recall, explain, min_confidence)
+        texts, several = as_queries(query, vector)
+        with self.state.view_for_queries(texts, vector, within, options.weight) as asked:
+            found = [Hits() for _ in texts] if asked is None else answers(self.state, *asked, options)
+        for message in found[0].warnings if found else ():
+            warn(message, UnknownFieldWarning, stacklevel=2)
+        return found if several else found[0]
 
     def explain(
         self,
@@ -333,7 +329,7 @@ class Index:
         """
         weight, k = as_weight(hybrid), positive(k, "k")
         (wanted,) = as_ids(id)
-        with self.state.view_for_query(query, vector, None, weight) as asked:
+        with self.state.view_for_query(query, vector, weight) as asked:
             if asked is None:
                 raise unknown_document(wanted, 0)
             view, found = asked
@@ -371,9 +367,14 @@ class Index:
 
     def ids(self, *, where: Mapping[str, Any] | None = None, within: int | None = None) -> list[str]:
         """The ids of all documents, or of those that match, or that lie below a concept, in order of arrival."""
-        condition = None if where is None else compile_where(where)
+        condition = None if where is None else parse(where)
         with self.state.reading() as db:
-            return overview.ids(db, self.state.view_of(db, within), condition, within)
+            view = self.state.view_of(db, within)
+            found = overview.ids(db, view, condition, within)
+            unknown = () if view is None or condition is None else view.table.unknown_fields(db, condition)
+        for message in unknown:
+            warn(message, UnknownFieldWarning, stacklevel=2)
+        return found
 
     def concepts(self, depth: int | None = 2) -> list[Concept]:
         """The tree as people see it, from the root (depth 0) down to `depth`, or to the leaves: every concept before

@@ -11,7 +11,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from gossamer.errors import StateError
 from gossamer.explain.matching import matching
 from gossamer.explain.novelty import SAMPLE, Baseline, verdict
 from gossamer.explain.sampling import sample
+from gossamer.filters import Node
 from gossamer.index.query import Query, View, scope_of
 from gossamer.index.state import IndexState
 from gossamer.results import Concept, ConceptChange, ConceptMatch, IndexInfo, Novelty, Topics
@@ -77,15 +78,12 @@ def groups_of(state: IndexState, topics: Topics, texts: list[str]) -> list[int]:
     return [node for node in found if node is not None]
 
 
-def ids(
-    db: sqlite3.Connection, view: View | None, condition: tuple[str, list[Any]] | None, within: int | None
-) -> list[str]:
+def ids(db: sqlite3.Connection, view: View | None, where: Node | None, within: int | None) -> list[str]:
     """The ids of documents in order of arrival: all, or those that satisfy a filter and lie below a concept."""
-    if condition is None and within is None:
+    restriction = None if view is None else scope_of(view, where, within).restriction
+    if view is None or restriction is None:
         return [row[0] for row in db.execute("SELECT id FROM documents ORDER BY document")]
-    if view is None:
-        return []
-    numbers = sorted(set((scope_of(db, view.vectors, condition, within).passages or {}).values()))
+    numbers = view.table.owning(restriction.flags).tolist()
     found = rows.documents_by_number(db, numbers)
     return [found[number].id for number in numbers]
 
@@ -126,9 +124,9 @@ def nearest_cosine(view: View, query: Query) -> float:
     if view.vectors.whitener is None:
         near = _stored(view.vectors, _all_documents(view.vectors))
     else:
-        found = view.vectors.nearest(query.projected, _NEIGHBOURS).ids[0]
-        near = rows.vectors_of(view.db, found[found != -1].tolist())[1]
-    return float((_units(near) @ _units(query.vector)[0]).max())
+        found = view.vectors.nearest(query.projected[None], _NEIGHBOURS).documents[0]
+        near = rows.vectors_of(view.db, view.passages(found[found != NONE]))[1]
+    return float((_units(near) @ _units(query.vector[None])[0]).max())
 
 
 def baseline(state: IndexState, view: View) -> Baseline:
@@ -152,8 +150,7 @@ def _new_baseline(view: View) -> Baseline:
 
 def _nearest_of_all(view: View, sampled: Longs, everything: Longs) -> Doubles:
     """The cosine of each sampled passage to the nearest one of another document, all compared."""
-    owners = rows.owners(view.db)
-    owner = np.array([owners[PassageNumber(int(id))] for id in view.vectors.ids_of(everything)], np.int64)
+    owner = view.table.owners(everything)
     units, places = _units(_stored(view.vectors, everything)), np.searchsorted(everything, sampled)
     cosines = units[places] @ units.T
     cosines[owner[places][:, None] == owner[None, :]] = -np.inf
@@ -166,7 +163,7 @@ def _nearest_by_search(view: View, sampled: Longs) -> Doubles:
     passages, raw = rows.vectors_of(view.db, [PassageNumber(int(id)) for id in view.vectors.ids_of(sampled)])
     found: Longs = view.vectors.search(raw, k=_NEIGHBOURS).ids
     named = np.union1d(found[found != -1], passages)
-    owners = rows.owners_of(view.db, named.tolist())
+    owners = dict(zip(named.tolist(), view.table.owners(view.vectors.numbers_of(named.tolist())).tolist(), strict=True))
     units = dict(zip(named.tolist(), _units(rows.vectors_of(view.db, named.tolist())[1]), strict=True))
     nearest = np.full(len(passages), -np.inf)
     for at, (passage, near) in enumerate(zip(passages.tolist(), found.tolist(), strict=True)):

@@ -7,24 +7,27 @@ its vectors and words, and a `Scope` of passages to look at; or an error that sa
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import DocumentNumber, Floats, Longs, PassageNumber
+from gossamer.array_types import Floats, Longs, PassageNumber
 from gossamer.checks import as_vectors
 from gossamer.encoders import Encoder, check_texts
 from gossamer.errors import DtypeError, ParameterError, UnknownIdError
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.passages import READ, SHOWN, Passage
+from gossamer.filters import Node
+from gossamer.index.document_table import DocumentTable
 from gossamer.index.encoding import encode
-from gossamer.lexical.query_text import QueryText, parse
+from gossamer.lexical.query_text import QueryText
+from gossamer.lexical.query_text import parse as parse_query
 from gossamer.lexical.scores import LexicalScores
 from gossamer.lexical.words import Words
 from gossamer.rank.fusion import WEIGHT
+from gossamer.rank.request import Restriction, as_flags
 from gossamer.results import Concept
 from gossamer.store import DocumentRow, Settings, rows
 from gossamer.tree.browsing import shown_path, shown_paths
@@ -39,10 +42,15 @@ class View:
     vectors: VectorIndex
     concepts: Concepts
     words: Words
+    table: DocumentTable
+
+    def passages(self, documents: npt.ArrayLike) -> list[PassageNumber]:
+        """The numbers in the database of passages, which the tree numbers otherwise and calls documents."""
+        return [PassageNumber(int(id)) for id in self.vectors.ids_of(documents)]
 
     def texts(self, documents: Sequence[int]) -> list[Passage]:
         """The passages of documents, which are numbered as the tree numbers them, as far as concepts need them."""
-        passages = [PassageNumber(int(id)) for id in self.vectors.ids_of(np.array(documents, np.int64))]
+        passages = self.passages(documents)
         found = rows.passage_texts(self.db, passages, max(READ, 4 * SHOWN))
         return [Passage(*found[passage]) for passage in passages]
 
@@ -52,7 +60,8 @@ class View:
 
     def paths_of(self, passages: Iterable[PassageNumber]) -> list[tuple[int, ...]]:
         """The shown paths to the leaves of passages."""
-        return shown_paths(self.vectors.tree.arrays, self.vectors.leaves_of(passages))
+        t = self.vectors.tree.arrays
+        return shown_paths(t, t.leaf[self.vectors.numbers_of(passages)])
 
     def labels(self, ids: Sequence[int] | None) -> dict[int, str]:
         """The labels of some concepts, or of every shown concept above the leaves."""
@@ -75,7 +84,7 @@ class Query:
 
     text: str | None
     vector: Floats
-    """As the encoder made it; one row."""
+    """As the encoder made it."""
     projected: Floats
     """The same in the tree's space: whitened, where the whitener is fitted."""
     lexical: LexicalScores
@@ -84,11 +93,14 @@ class Query:
     """The documents that hold all its phrases and nothing that it excludes, ascending; None where it says nothing."""
 
     @classmethod
-    def of(cls, view: View, text: str | None, vector: Floats, weight: float) -> Query:
-        """The query whose words count with this weight; with weight 0 they do not matter at all."""
-        asked = parse(text) if text and weight else QueryText("", ())
-        lexical = LexicalScores(view.words, asked.words, weight)
-        return cls(text, vector, view.vectors.project(vector), lexical, _documents_for(view.words, asked))
+    def of(cls, view: View, texts: Sequence[str | None], vectors: Floats, weight: float) -> list[Query]:
+        """Queries whose words count with this weight, or not at all with 0. `vectors` has a row for each."""
+        found = []
+        for text, vector, projected in zip(texts, vectors, view.vectors.project(vectors), strict=True):
+            asked = parse_query(text) if text and weight else QueryText("", ())
+            lexical = LexicalScores(view.words, asked.words, weight)
+            found.append(cls(text, vector, projected, lexical, _documents_for(view.words, asked)))
+        return found
 
 
 def _documents_for(words: Words, asked: QueryText) -> Longs | None:
@@ -111,47 +123,34 @@ def _documents_for(words: Words, asked: QueryText) -> Longs | None:
 class Scope:
     """Where a search looks."""
 
-    passages: Mapping[PassageNumber, DocumentNumber] | None = None
-    """Passages to their documents; None for everywhere."""
-    concept: int | None = None
-    """Set where the passages are exactly those below this concept: the ranker then needs no list of them."""
+    restriction: Restriction | None = None
+    """The passages to look at, as the tree numbers them; None for everywhere."""
     recall: float | None = None
     """The share of the true nearest passages that the dense search aims for; None for its default."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to look at."""
+        return self.restriction is not None and self.restriction.size == 0
 
-def scope_of(
-    db: sqlite3.Connection,
-    vectors: VectorIndex,
-    condition: tuple[str, list[Any]] | None,
-    within: int | None,
-    documents: Longs | None = None,
-) -> Scope:
-    """The passages that satisfy a compiled filter, lie below the concept `within`, and are in one of `documents`."""
-    scope = _passages_of(db, vectors, condition, within)
-    if documents is None:
-        return scope
-    owners: Mapping[PassageNumber, DocumentNumber] = rows.owned_by(db, documents.tolist())
-    if scope.passages is not None:
-        owners = {passage: owner for passage, owner in scope.passages.items() if passage in owners}
-    return Scope(owners)
+    def limited_to(self, view: View, documents: Longs | None) -> Scope:
+        """The same, without the passages of other documents; None for no limit."""
+        if documents is None:
+            return self
+        flags = as_flags(view.vectors.tree.arrays, view.table.passages(documents))
+        if self.restriction is not None:
+            flags &= self.restriction.flags
+        return replace(self, restriction=Restriction.to(view.vectors.tree.arrays, flags, None))
 
 
-def _passages_of(
-    db: sqlite3.Connection, vectors: VectorIndex, condition: tuple[str, list[Any]] | None, within: int | None
-) -> Scope:
-    if condition is None and within is None:
-        return Scope()
-    below: list[PassageNumber] | None = None
-    if within is not None:
-        below = [PassageNumber(int(id)) for id in vectors.documents_below(as_concept(vectors, within))]
-        if condition is None:
-            return Scope(rows.owners_of(db, below), within)
-    assert condition is not None
-    numbers = rows.numbers_where(db, *condition)
-    owners = rows.owned_by(db, numbers)
-    if below is not None:
-        owners = {passage: owners[passage] for passage in below if passage in owners}
-    return Scope(owners)
+def scope_of(view: View, where: Node | None, within: int | None, recall: float | None = None) -> Scope:
+    """The passages whose documents match a filter, and that lie below the concept `within`."""
+    t = view.vectors.tree.arrays
+    below = None if within is None else view.vectors.tree.documents_below(as_concept(view.vectors, within))
+    allowed = None if where is None else view.table.matching(view.db, where)
+    if allowed is not None and below is not None:
+        allowed, below = allowed & as_flags(t, below), None
+    return Scope(Restriction.to(t, allowed, below), recall)
 
 
 def as_concept(vectors: VectorIndex, id: int) -> int:
@@ -192,19 +191,19 @@ def check_query(query: str | None, vector: npt.ArrayLike | None) -> None:
         raise ParameterError("there is nothing to search for: pass a query, a vector, or both")
 
 
-def query_vector(
-    encoder: Encoder, settings: Settings, text: str | None, vector: npt.ArrayLike | None, weight: float = 0.0
+def query_vectors(
+    encoder: Encoder, settings: Settings, texts: Sequence[str | None], vectors: npt.ArrayLike | None, weight: float
 ) -> Floats:
-    """The vector of a query, one row: the one given, checked, or that of its text.
+    """The vectors of queries, a row each: those given, checked, or those of their texts.
 
     Where words count, those that must not be there are not encoded: they do not say what the query is about.
     """
-    if vector is None:
-        text = parse(text).text if text and weight else text
-        return encode(encoder, [text or ""], settings, "query")
-    checked = as_vectors(vector, settings.dim, what="the query's vector")
-    if len(checked) != 1:
-        raise ParameterError(f"vector must be one vector, got {len(checked)}: search once for each")
+    if vectors is None:
+        asked = [parse_query(text).text if text and weight else text for text in texts]
+        return encode(encoder, [text or "" for text in asked], settings, "query")
+    checked = as_vectors(vectors, settings.dim, what="the query's vector")
+    if len(checked) != len(texts):
+        raise ParameterError(f"vectors: {len(checked)}, queries: {len(texts)}; pass one vector for each query")
     return checked
 
 

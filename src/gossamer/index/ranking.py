@@ -1,21 +1,21 @@
-"""A query → the documents that score best: the tree's nearest passages and the documents with its words, fused.
+"""Queries → the documents that score best: the tree's nearest passages and the documents with their words, fused.
 
-In: one state of an index, a query with its lexical scores, and where to look. Out: documents with their best passages
-and both parts of their scores, best first. The arithmetic is in `gossamer.rank.fusion`; here rows are read for it. A
-document's score does not depend on the filter it was found through.
+In: one state of an index, queries with their lexical scores, and where to look. Out: for each query documents with
+their best passages and both parts of their scores, best first. The arithmetic is in `gossamer.rank.fusion`. Passages
+are numbered as the tree numbers them, until they become part of an answer. A document's score does not depend on the
+filter it was found through.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from gossamer.array_types import DocumentNumber, Doubles, Longs, PassageNumber
+from gossamer.array_types import NONE, DocumentNumber, Doubles, Longs
 from gossamer.index.query import Query, Scope, View
 from gossamer.rank.fusion import Best, Scored, best_of, fused, is_complete, rounded
 from gossamer.runtime import deadline
-from gossamer.store import rows
 
 _MORE: Final = 8
 """Documents that are scored because of their words alone, as a multiple of those looked at so far, before the tree is
@@ -30,15 +30,31 @@ class Ranking(NamedTuple):
     """Nodes of the tree, and documents found by their words, that were scored."""
 
 
-def rank(view: View, query: Query, k: int, scope: Scope) -> Ranking:
-    """At least the k best documents in scope; all of them where there are fewer."""
-    among = None if scope.passages is None else np.unique(np.fromiter(scope.passages.values(), np.int64))
-    depth, visited = max(4 * k, 50), 0
+class _Near(NamedTuple):
+    """What the tree finds for a query."""
+
+    best: dict[DocumentNumber, Best]
+    floor: float
+    """A cosine that no other passage exceeds."""
+    visited: int
+
+
+def rank(view: View, queries: Sequence[Query], k: int, scope: Scope) -> list[Ranking]:
+    """For each query at least the k best documents in scope; all of them where there are fewer."""
+    depth = max(4 * k, 50)
+    near = _nearest(view, queries, depth, scope)
+    return [_ranked(view, query, k, scope, depth, found) for query, found in zip(queries, near, strict=True)]
+
+
+def _ranked(view: View, query: Query, k: int, scope: Scope, depth: int, near: _Near) -> Ranking:
+    """The ranking of one query; where the `depth` nearest passages do not decide it, more of them are looked for."""
+    among = _documents_in(view, scope) if query.lexical.words else None
+    visited = 0
     while True:
         deadline.check()
-        best, floor, scored = _nearest(view, query, depth, scope)
+        best, floor = near.best, near.floor
         found = query.lexical.best(depth, among)
-        visited += scored + _add_passages(view, query, found.documents, scope, best)
+        visited += near.visited + _add_passages(view, query, found.documents, scope, best)
         ranked = fused(best, _lexical(query, best))
         beyond = float(found.scores[-1]) if len(found.scores) == depth else 0.0
         if is_complete(ranked, k, floor, beyond):
@@ -49,6 +65,7 @@ def rank(view: View, query: Query, k: int, scope: Scope) -> Ranking:
                 visited += _add_passages(view, query, found.documents, scope, best)
                 return Ranking(fused(best, _lexical(query, best)), visited)
         depth *= 4
+        (near,) = _nearest(view, [query], depth, scope)
 
 
 def _add_passages(view: View, query: Query, documents: Longs, scope: Scope, best: dict[DocumentNumber, Best]) -> int:
@@ -64,63 +81,90 @@ def _lexical(query: Query, documents: Iterable[DocumentNumber]) -> dict[Document
     return dict(zip(numbers, query.lexical.of(np.array(numbers, np.int64)).tolist(), strict=True))
 
 
-class AllScores(NamedTuple):
-    """Every document of an index as columns, in ascending order of `documents`."""
-
-    documents: Longs
-    passages: Longs
-    """The best passage of each."""
-    dense: Doubles
-    lexical: Doubles
-
-
-def score_all(view: View, query: Query) -> AllScores:
-    """Both parts of the score of every document, none left out."""
-    owners = rows.owners(view.db)
-    passages = np.fromiter(owners, np.int64, len(owners))
-    documents = np.fromiter(owners.values(), np.int64, len(owners))
-    cosines = np.array(_cosines(view, query, list(owners)))
-    if (np.diff(documents) > 0).all():  # each document has one passage
-        best = np.arange(len(documents))
-    else:
-        order = np.lexsort((passages, -cosines, documents))
-        best = order[np.unique(documents[order], return_index=True)[1]]
-    return AllScores(documents[best], passages[best], cosines[best], query.lexical.of(documents[best]))
-
-
-def _nearest(view: View, query: Query, depth: int, scope: Scope) -> tuple[dict[DocumentNumber, Best], float, int]:
-    """Documents by the `depth` nearest passages, a cosine that no other passage exceeds, and the nodes scored."""
+def _nearest(view: View, queries: Sequence[Query], depth: int, scope: Scope) -> list[_Near]:
+    """For each query the documents of the `depth` nearest passages."""
     if view.vectors.whitener is None:
         # Vectors that are not whitened differ in length, so the tree's distances do not rank as cosines do.
-        owners = rows.owners(view.db) if scope.passages is None else scope.passages
-        return _best(view, query, owners), -math.inf, len(owners)
-    allowed = None if scope.passages is None or scope.concept is not None else list(scope.passages)
-    found = view.vectors.nearest(query.projected, depth, allowed=allowed, within=scope.concept, recall=scope.recall)
-    near = zip(found.ids[0].tolist(), rounded(found.scores[0]), strict=True)
-    cosines = {passage: cosine for passage, cosine in near if passage != -1}
-    if scope.passages is not None:
-        owners = {passage: scope.passages[passage] for passage in cosines}
-    else:
-        owners = rows.owners_of(view.db, cosines)
-    all_seen = len(cosines) < depth or not owners
-    floor = -math.inf if all_seen else next(reversed(cosines.values()))
-    return best_of(cosines, owners), floor, int(found.visited[0])
+        passages = view.table.all_passages() if scope.restriction is None else scope.restriction.documents
+        return [_Near(_best(view, query, passages), -math.inf, len(passages)) for query in queries]
+    X = np.stack([query.projected for query in queries])
+    near = view.vectors.nearest(X, depth, recall=scope.recall, restriction=scope.restriction)
+    return [_as_near(view, *found) for found in zip(near.documents, near.cosines, near.visited.tolist(), strict=True)]
+
+
+def _as_near(view: View, passages: Longs, cosines: Doubles, visited: int) -> _Near:
+    count = int(np.count_nonzero(passages != NONE))
+    near = rounded(cosines[:count])
+    best = best_of(view.table.owners(passages[:count]).tolist(), view.passages(passages[:count]), near)
+    return _Near(best, -math.inf if count < len(passages) else near[-1], visited)
+
+
+def _documents_in(view: View, scope: Scope) -> Longs | None:
+    """The documents of which a passage is in scope, ascending; None for all."""
+    return None if scope.restriction is None else view.table.owning(scope.restriction.flags)
 
 
 def _best_passages(
-    view: View, query: Query, documents: Iterable[DocumentNumber], scope: Scope
+    view: View, query: Query, documents: Sequence[DocumentNumber], scope: Scope
 ) -> dict[DocumentNumber, Best]:
     """The best passage in scope of each document."""
-    owners = rows.owned_by(view.db, documents)
-    if scope.passages is not None:
-        owners = {passage: document for passage, document in owners.items() if passage in scope.passages}
-    return _best(view, query, owners)
+    if not documents:
+        return {}
+    passages = view.table.passages(documents)
+    if scope.restriction is not None:
+        passages = passages[scope.restriction.flags[passages] != 0]
+    return _best(view, query, passages)
 
 
-def _best(view: View, query: Query, owners: Mapping[PassageNumber, DocumentNumber]) -> dict[DocumentNumber, Best]:
-    passages = list(owners)
-    return best_of(dict(zip(passages, _cosines(view, query, passages), strict=True)), owners)
+def _best(view: View, query: Query, passages: Longs) -> dict[DocumentNumber, Best]:
+    cosines = rounded(view.vectors.similarity(query.projected, passages))
+    return best_of(view.table.owners(passages).tolist(), view.passages(passages), cosines)
 
 
-def _cosines(view: View, query: Query, passages: list[PassageNumber]) -> list[float]:
-    return rounded(view.vectors.similarity(query.projected, passages)) if passages else []
+# -- all documents ---------------------------------------------------------------------------------------
+
+
+class AllScores:
+    """The scores of all documents for one query: estimates of all of them, and exact scores of some.
+
+    documents   their numbers, ascending; every other column, and every place, refers to this order
+    estimates   scores, each off by at most `error`
+    """
+
+    def __init__(self, view: View, query: Query) -> None:
+        self._view, self._query = view, query
+        passages = view.table.all_passages()
+        rough = view.vectors.similarity_to_all(query.projected)
+        self.documents, dense = _best_of_each(view.table.owners(passages), rough.cosines[passages])
+        self.estimates = dense + query.lexical.of(self.documents)
+        self.error = rough.error + 1e-9  # cosines are rounded to nine places
+
+    def exact(self, places: Longs) -> list[Scored]:
+        """Some documents with their exact scores."""
+        documents = self.documents[places].tolist()
+        best = _best(self._view, self._query, self._view.table.passages(documents))
+        lexical = _lexical(self._query, documents)
+        return [Scored(number, best[number][1], best[number][0], lexical[number]) for number in documents]
+
+    def about(self, score: float) -> Longs:
+        """Places of documents that may have this score."""
+        return np.flatnonzero(np.abs(self.estimates - score) <= self.error)
+
+    def best(self, k: int, *, but: int | None = None) -> Longs:
+        """Places of documents that may be among the k best, the one at `but` left out; never fewer than there are."""
+        estimates = self.estimates
+        if but is not None:
+            estimates = estimates.copy()
+            estimates[but] = -np.inf
+        if len(estimates) <= k:
+            return np.flatnonzero(estimates > -np.inf)
+        return np.flatnonzero(estimates >= np.partition(estimates, -k)[-k] - 2.0 * self.error)
+
+
+def _best_of_each(owners: Longs, cosines: Doubles) -> tuple[Longs, Doubles]:
+    """The documents of passages, ascending, and the highest cosine of each."""
+    if (np.diff(owners) < 0).any():
+        order = np.argsort(owners, kind="stable")
+        owners, cosines = owners[order], cosines[order]
+    first = np.flatnonzero(np.diff(owners, prepend=-1))
+    return owners[first], np.maximum.reduceat(cosines, first)

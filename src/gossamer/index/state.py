@@ -19,8 +19,9 @@ from gossamer.errors import ClosedError, DegradedError, ReadOnlyError, StateErro
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.label_cache import Labeller, is_labelling
 from gossamer.explain.novelty import Baseline
+from gossamer.index.document_table import DocumentTable
 from gossamer.index.encoding import encode, reload_encoder
-from gossamer.index.query import Query, View, check_query, query_vector
+from gossamer.index.query import Query, View, check_query, query_vectors
 from gossamer.index.replay import LoggedTree, StagedStep, stage
 from gossamer.index.words import change_words
 from gossamer.runtime import deadline
@@ -41,6 +42,7 @@ class IndexState:
         self.tree = LoggedTree(store)
         self.encoder = encoder
         self.concepts = Concepts(labeller)
+        self.table = DocumentTable()
         self.baseline: tuple[VectorIndex, Baseline] | None = None
         self._labeller = labeller
         self.process = OpenedIn()
@@ -87,28 +89,40 @@ class IndexState:
             if concept is not None:
                 raise UnknownIdError(f"there is no concept {concept!r}: the index is empty")
             return None
-        return View(db, self.vectors, self.concepts, self.tree.words)
+        self.table.follow(db, self.vectors, self.tree.seq)
+        return View(db, self.vectors, self.concepts, self.tree.words, self.table)
 
     @contextmanager
     def view_for_query(
-        self, text: str | None, vector: npt.ArrayLike | None, within: int | None = None, weight: float = 0.0
+        self, text: str | None, vector: npt.ArrayLike | None, weight: float = 0.0
     ) -> Iterator[tuple[View, Query] | None]:
-        """One state of the index and a query in it, whose words count with `weight`; None while the index is empty.
+        """One state of the index and a query in it, whose words count with `weight`; None while the index is empty."""
+        with self.view_for_queries([text], vector, weight=weight) as asked:
+            yield None if asked is None else (asked[0], asked[1][0])
+
+    @contextmanager
+    def view_for_queries(
+        self, texts: Sequence[str | None], vectors: npt.ArrayLike | None, within: int | None = None, weight: float = 0.0
+    ) -> Iterator[tuple[View, list[Query]] | None]:
+        """One state of the index and queries in it, each with a text or a row of `vectors`; None while it is empty.
+
+        Their words count with `weight`.
 
         Encoding may take long, so it is done before the state is held; should the encoder learn again meanwhile, the
-        query is encoded again.
+        queries are encoded again.
         """
-        check_query(text, vector)
+        for text in texts:
+            check_query(text, vectors)
         self.check_process()
-        q: Floats | None = None
+        Q: Floats | None = None
         while True:
             encoder = self.encoder
             if self.vectors is not None:
-                q = query_vector(encoder, self.settings, text, vector, weight)
+                Q = query_vectors(encoder, self.settings, texts, vectors, weight)
             with self.reading() as db:
-                if encoder is self.encoder and (q is not None or self.vectors is None):
+                if encoder is self.encoder and (Q is not None or self.vectors is None):
                     view = self.view_of(db, within)
-                    yield None if view is None or q is None else (view, Query.of(view, text, q, weight))
+                    yield None if view is None or Q is None else (view, Query.of(view, texts, Q, weight))
                     return
 
     @contextmanager
@@ -247,6 +261,7 @@ class IndexState:
                     self.store.close()
                     self.tree.vectors = self.baseline = None
                     self.concepts.clear()
+                    self.table.clear()
 
     def _save_what_changed(self) -> None:
         on_disk = self.store.writable and self.store.layout is not None

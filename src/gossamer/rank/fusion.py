@@ -48,17 +48,13 @@ def rounded(cosines: Doubles) -> list[float]:
 
 
 def best_of(
-    cosines: Mapping[PassageNumber, float], owners: Mapping[PassageNumber, DocumentNumber]
+    owners: Sequence[DocumentNumber], passages: Sequence[PassageNumber], cosines: Sequence[float]
 ) -> dict[DocumentNumber, Best]:
-    """The best passage of each document; of equal ones the one with the lowest number.
-
-    `cosines` are those of passages, `owners` their documents.
-    """
+    """The best passage of each document, of equal ones the one with the lowest number. `owners` are of passages."""
     best: dict[DocumentNumber, Best] = {}
-    for passage, document in owners.items():
-        cosine = cosines[passage]
+    for document, passage, cosine in zip(owners, passages, cosines, strict=True):
         known = best.get(document)
-        if known is None or (cosine, -passage) > (known[0], -known[1]):
+        if known is None or cosine > known[0] or (cosine == known[0] and passage < known[1]):
             best[document] = (cosine, passage)
     return best
 

@@ -10,17 +10,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from gossamer.array_types import NONE, Floats, Longs
+from gossamer.array_types import NONE, Floats, Ints
 from gossamer.graph.calibration import Calibration, Effort, calibrate, effort_for_budget
 from gossamer.graph.search_graph import SearchGraph, build, is_current, needs_building
 from gossamer.graph.walk import Filter, Search, search_rows
 from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.path_sum import PathSum
-from gossamer.rank.request import SearchRequest
+from gossamer.rank.request import Restriction, SearchRequest
+from gossamer.runtime.jit import kernel
 from gossamer.runtime.threads import in_threads
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.rebuild import Neighbours
-from gossamer.tree.scoring import EVERYTHING, Ranked
+from gossamer.tree.scoring import EVERYTHING, Flags, Ranked
 
 _EVERYTHING = Filter(EVERYTHING, EVERYTHING)
 
@@ -41,35 +42,35 @@ def prepare(
 
 
 def search_guided(
-    t: TreeArrays, graph: SearchGraph, Q: Floats, request: SearchRequest, documents: Longs | None = None
+    t: TreeArrays, graph: SearchGraph, Q: Floats, request: SearchRequest, restriction: Restriction | None = None
 ) -> Ranked | None:
-    """The best documents for each row of Q, among `documents` (ascending) if given.
+    """The best documents for each row of Q, of those that are allowed.
 
     Returns k of them, if there are so many, unless a budget runs out before. None where everything has to be scored:
     calibration never saw the recall that is wanted, or so few documents are allowed that scoring them is cheaper.
     """
-    if documents is not None and _are_few(t, documents):
+    if restriction is not None and _are_few(t, restriction.size):
         return None
     effort = effort_for(t, graph, request)
     if effort is None:
         return None
-    if documents is not None:
+    if restriction is not None:
         leaves = int(t.meta[Meta.LEAVES])
-        met = max(64, 5 * request.k // 4) * leaves // len(documents)  # until k of those allowed are among them
+        met = max(64, 5 * request.k // 4) * leaves // restriction.size  # until k of those allowed are among them
         effort = effort._replace(width=min(leaves, effort.width + met))
-    ranked = search_with_effort(t, graph, Q, request.k, effort, request.context, documents)
+    ranked = search_with_effort(t, graph, Q, request.k, effort, request.context, restriction)
     if request.budget is None:
-        _complete(t, Q, request, documents, ranked)
+        _complete(t, Q, request, restriction, ranked)
     return ranked
 
 
 def search_with_effort(
     t: TreeArrays, graph: SearchGraph, Q: Floats, k: int, effort: Effort,
-    context: float = 0.0, documents: Longs | None = None,
+    context: float = 0.0, restriction: Restriction | None = None,
 ) -> Ranked:  # fmt: skip
     """Up to k documents for each row of Q, as many as a search of this effort finds."""
     ranked = Ranked(np.empty((len(Q), k), np.int64), np.empty((len(Q), k)), np.empty(len(Q), np.int64))
-    allowed = _EVERYTHING if documents is None else _filter(t, documents)
+    allowed = _EVERYTHING if restriction is None else _filter(t, restriction.flags)
     width = max(k, min(effort.width, int(t.meta[Meta.LEAVES])))
     # Without context candidates have the order of their distances, and only those that rounding leaves in doubt are
     # scored. Context changes their order, so all of these are.
@@ -106,35 +107,43 @@ def _calibrate(t: TreeArrays, graph: SearchGraph, context: float) -> Calibration
     )
 
 
-def _complete(t: TreeArrays, Q: Floats, request: SearchRequest, documents: Longs | None, ranked: Ranked) -> None:
+def _complete(
+    t: TreeArrays, Q: Floats, request: SearchRequest, restriction: Restriction | None, ranked: Ranked
+) -> None:
     """Answer those queries exhaustively whose walk ended, where links lead nowhere, before it had all answers."""
     k, scoring = request.k, Scoring(False, request.context)
-    most = min(k, int(t.meta[Meta.DOCUMENTS]) if documents is None else len(documents))
+    most = min(k, int(t.meta[Meta.DOCUMENTS]) if restriction is None else restriction.size)
     last = ranked.documents[:, most - 1]
     if last.min(initial=0) != NONE:
         return
     short = np.flatnonzero(last == NONE)
-    if documents is None:
+    if restriction is None:
         exact = PathSum().search(t, Q[short], k, scoring)
     else:
-        exact = rank_listed(t, Q[short], documents, k, scoring)
+        exact = rank_listed(t, Q[short], restriction.documents, k, scoring)
     for ours, theirs in zip(ranked, exact, strict=True):
         ours[short] = theirs
 
 
-def _are_few(t: TreeArrays, documents: Longs) -> bool:
+def _are_few(t: TreeArrays, documents: int) -> bool:
     """Whether so few documents are allowed that to score them all is the cheaper way.
 
     Scoring m documents costs in proportion to m, and a walk that may keep only one in N/m of what it meets must go N/m
     times as far. The two cross near m = √(512·N).
     """
-    return len(documents) <= max(1000, math.isqrt(512 * int(t.meta[Meta.LEAVES])))
+    return documents <= max(1000, math.isqrt(512 * int(t.meta[Meta.LEAVES])))
 
 
-def _filter(t: TreeArrays, documents: Longs) -> Filter:
-    """Allowed documents as flags."""
-    flags = np.zeros(int(t.meta[Meta.NEXT_DOCUMENT]), np.uint8)
-    flags[documents] = 1
-    leaf_flags = np.zeros(len(t.vectors), np.uint8)
-    leaf_flags[t.row[t.leaf[documents]]] = 1
-    return Filter(leaf_flags, flags)
+def _filter(t: TreeArrays, documents: Flags) -> Filter:
+    """Flags of allowed documents, and of the leaves that hold one."""
+    leaves = np.zeros(len(t.vectors), np.uint8)
+    _flag_leaves(documents, t.leaf, t.row, leaves)
+    return Filter(leaves, documents)
+
+
+@kernel
+def _flag_leaves(documents: Flags, leaf: Ints, row: Ints, out: Flags) -> None:
+    """Set the flag of every leaf, by row, that holds a document with a flag."""
+    for document in range(documents.shape[0]):
+        if documents[document]:
+            out[row[leaf[document]]] = 1

@@ -1,4 +1,4 @@
-"""The parameters of a search, checked once → `SearchRequest`, the value that travels to the rankers."""
+"""The parameters of a search, checked once → `SearchRequest` and `Restriction`, which travel to the rankers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from gossamer.array_types import NONE, Longs
 from gossamer.checks import one_of, positive
 from gossamer.errors import ParameterError
+from gossamer.tree.arrays import Meta, TreeArrays
+from gossamer.tree.scoring import Flags
 
 Method: TypeAlias = Literal["guided", "path-sum", "best-first"]
 Aggregate: TypeAlias = Literal["sum", "mean"]
@@ -24,6 +27,42 @@ _RECALL: Final = 0.98
 
 _MOST: Final = 10_000_000
 """The largest k: about a gigabyte of answers for six queries."""
+
+
+class Restriction(NamedTuple):
+    """The documents that a search may return."""
+
+    flags: Flags
+    """By document number: 1 where it may be returned, which is in the tree."""
+    size: int
+    """How many there are."""
+    one_concept: bool
+    """They lie below one concept. A walk leads to where the query is, which may be far from there, so all are scored.
+    """
+
+    @classmethod
+    def to(cls, t: TreeArrays, allowed: Flags | None, below: Longs | None) -> Restriction | None:
+        """To documents that have a flag, that are `below` a concept, or both; None for no restriction."""
+        if below is not None:
+            flags = as_flags(t, below)
+            flags &= 1 if allowed is None else allowed
+        elif allowed is not None:
+            flags = allowed & (t.leaf[: len(allowed)] != NONE)
+        else:
+            return None
+        return cls(flags, int(np.count_nonzero(flags)), below is not None)
+
+    @property
+    def documents(self) -> Longs:
+        """Their numbers, in ascending order."""
+        return np.flatnonzero(self.flags)
+
+
+def as_flags(t: TreeArrays, documents: Longs) -> Flags:
+    """A flag for each document ever in the tree, set for these."""
+    flags = np.zeros(int(t.meta[Meta.NEXT_DOCUMENT]), np.uint8)
+    flags[documents] = 1
+    return flags
 
 
 class SearchRequest(NamedTuple):

@@ -44,10 +44,12 @@ class Hit:
 class Hits(list[Hit]):
     """The answers to one query, best first: a list that carries its cost."""
 
-    def __init__(self, hits: Iterable[Hit] = (), *, visited: int = 0) -> None:
+    def __init__(self, hits: Iterable[Hit] = (), *, visited: int = 0, warnings: tuple[str, ...] = ()) -> None:
         super().__init__(hits)
         self.visited = visited
         """Nodes of the tree and documents found by their words that were scored."""
+        self.warnings = warnings
+        """What may be wrong with the query: fields of the filter that no document has."""
 
 
 @dataclass(frozen=True)

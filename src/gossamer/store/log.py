@@ -123,6 +123,7 @@ def drop_history(db: sqlite3.Connection, seq: int, settings: Settings) -> Settin
     """Delete what only a replay from before operation `seq` would need; returns the settings that say so."""
     upgrade(db)
     db.execute("DELETE FROM updates WHERE seq <= ?", (seq,))
+    db.execute("INSERT INTO updates VALUES (?, ?)", (seq, rows.CUT))
     db.execute("DELETE FROM vectors WHERE passage IN (SELECT passage FROM passages WHERE gone <= ?)", (seq,))
     dropped = db.execute("DELETE FROM passages WHERE gone <= ?", (seq,)).rowcount
     if not dropped:

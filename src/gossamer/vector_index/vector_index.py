@@ -12,16 +12,17 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
+from gossamer.array_types import NONE, Doubles, Floats, Longs
 from gossamer.checks import as_vectors, positive
 from gossamer.errors import DimensionError, StateError
 from gossamer.files.bundle import Bundle, read_bundle, write_bundle
 from gossamer.graph import search_graph
 from gossamer.graph.search_graph import SearchGraph
+from gossamer.rank.cosines import Nearest, RoughCosines, cosines, rough_cosines
 from gossamer.rank.gains import evidence, gains, gains_by_axis
 from gossamer.rank.path_sum import PathSum
-from gossamer.rank.ranking import Restriction, rank
-from gossamer.rank.request import Aggregate, Method, SearchRequest
+from gossamer.rank.ranking import rank
+from gossamer.rank.request import Aggregate, Method, Restriction, SearchRequest, as_flags
 from gossamer.results import Axis, ConceptChange, DocId, PathStep, Refinement, SearchResult, VectorExplanation
 from gossamer.runtime.locks import Turn
 from gossamer.tree.arrays import Meta
@@ -260,34 +261,27 @@ class VectorIndex:
         state = self.state
         with state.lock.reading():
             state.check_open()
-            ranked = self._ranked(request, state.project(Q), allowed, within)
+            ranked = self._ranked(request, state.project(Q), self._restriction(allowed, within))
             ids = state.ids.of(ranked.documents)
         order_ties_by_id(ids, ranked.scores)
         return SearchResult(ids, ranked.scores, ranked.visited, time.perf_counter() - start)
 
     def nearest(
-        self,
-        x: Floats,
-        k: int = 10,
-        *,
-        recall: float | None = None,
-        allowed: Iterable[DocId] | None = None,
-        within: int | None = None,
-    ) -> SearchResult:
-        """What `search` finds for one query that `project` made, in the order it finds it, with cosines as scores."""
-        start = time.perf_counter()
-        request = SearchRequest.checked(
-            k, "guided", self.state.settings.context, recall=recall, allowed=allowed, within=within
-        )
+        self, X: Floats, k: int = 10, *, recall: float | None = None, restriction: Restriction | None = None
+    ) -> Nearest:
+        """What `search` finds for queries that `project` made, in the order it finds it, with cosines.
+
+        Documents are numbered as the tree numbers them.
+        """
+        request = SearchRequest.checked(k, "guided", self.state.settings.context, recall=recall)
         self._prepare_for(request)
-        state = self.state
-        with state.lock.reading():
-            state.check_open()
-            ranked = self._ranked(request, x[None], allowed, within)
-            ids, found = state.ids.of(ranked.documents), ranked.documents[0] >= 0
-            cosines = np.full(ids.shape, np.nan)
-            cosines[0, found] = self._cosines(x, ranked.documents[0, found])
-        return SearchResult(ids, cosines, ranked.visited, time.perf_counter() - start)
+        with self._reading() as state:
+            ranked = self._ranked(request, X, restriction)
+            found_cosines = np.full(ranked.documents.shape, np.nan)
+            for x, documents, out in zip(X, ranked.documents, found_cosines, strict=True):
+                found = documents[documents != NONE]
+                out[: len(found)] = cosines(state.tree.arrays, x, found)
+        return Nearest(ranked.documents, found_cosines, ranked.visited)
 
     def _prepare_for(self, request: SearchRequest) -> None:
         """Build a graph that is due, and that no renewal will make soon; other searches wait for it."""
@@ -303,20 +297,15 @@ class VectorIndex:
         usable = graph is not None and graph.complete and graph.calibration is not None
         return usable and self.state.settings.structure == "living"
 
-    def _ranked(self, request: SearchRequest, X: Floats, allowed: Iterable[DocId] | None, within: int | None) -> Ranked:
-        state, documents = self.state, self._restriction(allowed, within)
-        restriction = None if documents is None else Restriction(documents, one_concept=within is not None)
+    def _ranked(self, request: SearchRequest, X: Floats, restriction: Restriction | None = None) -> Ranked:
+        state = self.state
         return rank(state.tree.arrays, X, request, state.graph, state.path_sum, restriction)
 
-    def _restriction(self, allowed: Iterable[DocId] | None, within: int | None) -> Longs | None:
-        """The documents a search is restricted to, in ascending order; None for no restriction."""
-        if allowed is None and within is None:
-            return None
-        below = None if within is None else self.state.tree.documents_below(within)
-        if allowed is None:
-            return below
-        named = np.unique(self.state.numbers(allowed))
-        return named if below is None else np.intersect1d(named, below, assume_unique=True)
+    def _restriction(self, allowed: Iterable[DocId] | None, within: int | None) -> Restriction | None:
+        """What a search is restricted to; None for no restriction."""
+        state, t = self.state, self.state.tree.arrays
+        flags = None if allowed is None else as_flags(t, state.numbers(allowed))
+        return Restriction.to(t, flags, None if within is None else state.tree.documents_below(within))
 
     def assign(self, E: npt.ArrayLike) -> list[tuple[int, ...]]:
         """The concepts that each row of E would lie in if it were added, from the root down; nothing is added.
@@ -332,7 +321,7 @@ class VectorIndex:
             if not t.meta[Meta.DOCUMENTS]:
                 return [() for _ in X]
             projected = state.project(X)
-            nearest = t.leaf[self._ranked(request, projected, None, None).documents[:, 0]]
+            nearest = t.leaf[self._ranked(request, projected).documents[:, 0]]
             found = np.empty(len(X), np.int32)
             landings(t, nearest, projected, found)
             return paths_to(t, found.tolist())
@@ -366,22 +355,19 @@ class VectorIndex:
             found.append(Axis(axis, float(by_axis[axis]), float(x[axis]), float(place[axis]), ends))
         return tuple(found)
 
-    def similarity(self, x: Floats, ids: Iterable[DocId]) -> Doubles:
-        """The cosine between a query that `project` made and each document, in the tree's space."""
+    def similarity(self, x: Floats, documents: Longs) -> Doubles:
+        """The cosine between a query that `project` made and each document, in the tree's space and numbering."""
         with self._reading() as state:
-            return self._cosines(x, state.numbers(ids))
+            return cosines(state.tree.arrays, x, documents)
 
-    def _cosines(self, x: Floats, documents: Longs) -> Doubles:
-        t, wide = self.state.tree.arrays, x.astype(np.float64)
-        rows = t.row[t.leaf[documents]]
-        lengths = np.sqrt(t.norm[rows]) * np.linalg.norm(wide)
-        cosines: Doubles = (t.vectors[rows] @ wide) / np.maximum(lengths, 1e-300)
-        return cosines
+    def similarity_to_all(self, x: Floats) -> RoughCosines:
+        """The same to every document, less exactly; documents that are not in the tree have any."""
+        with self._reading() as state:
+            return rough_cosines(state.tree.arrays, x, state.tree.next_document)
 
-    def project(self, q: npt.ArrayLike) -> Floats:
-        """One query in the tree's space: whitened, where the whitener is fitted."""
-        projected: Floats = self.state.project(self._one(q, "project"))[0]
-        return projected
+    def project(self, Q: npt.ArrayLike) -> Floats:
+        """Queries in the tree's space: whitened, where the whitener is fitted."""
+        return self.state.project(as_vectors(Q, self.dim, what="queries"))
 
     def _one(self, q: npt.ArrayLike, who: str) -> Floats:
         Q = as_vectors(q, self.dim, what="the query")
@@ -421,11 +407,10 @@ class VectorIndex:
             t = state.tree.arrays
             return paths_to(t, t.leaf[state.numbers(ids)].tolist())
 
-    def leaves_of(self, ids: Iterable[DocId]) -> Ints:
-        """The leaves of several documents."""
+    def numbers_of(self, ids: Iterable[DocId]) -> Longs:
+        """Documents as the tree numbers them."""
         with self._reading() as state:
-            leaves: Ints = state.tree.arrays.leaf[state.numbers(ids)]
-            return leaves
+            return state.numbers(ids)
 
     def ids_of(self, documents: npt.ArrayLike) -> list[DocId]:
         """The ids of documents as the tree numbers them."""

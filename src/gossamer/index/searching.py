@@ -1,0 +1,104 @@
+"""Queries and options, checked → the answers to each query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from gossamer.checks import positive
+from gossamer.errors import InputError
+from gossamer.filters import Node, parse
+from gossamer.index import overview
+from gossamer.index.hits import hits_of
+from gossamer.index.query import Query, Scope, View, as_weight, check_confidence, scope_of
+from gossamer.index.ranking import Ranking, rank
+from gossamer.index.state import IndexState
+from gossamer.results import Hits
+
+
+class SearchArguments(TypedDict, total=False):
+    """The named arguments of `Index.search`, for its types."""
+
+    where: Mapping[str, Any] | None
+    within: int | None
+    hybrid: bool | float
+    vector: npt.ArrayLike | None
+    recall: float | None
+    explain: bool
+    min_confidence: float
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How to look for answers: the arguments of `Index.search`, checked."""
+
+    k: int
+    where: Node | None
+    within: int | None
+    weight: float
+    """Of BM25."""
+    recall: float | None
+    explain: bool
+    min_confidence: float
+
+    @classmethod
+    def checked(
+        cls,
+        k: int,
+        where: Mapping[str, Any] | None,
+        within: int | None,
+        hybrid: bool | float,
+        recall: float | None,
+        explain: bool,
+        min_confidence: float,
+    ) -> SearchOptions:
+        """The options, or the error that says what is wrong with them."""
+        check_confidence(min_confidence)
+        condition = None if where is None else parse(where)
+        return cls(positive(k, "k"), condition, within, as_weight(hybrid), recall, explain, min_confidence)
+
+
+def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) -> tuple[list[str | None], bool]:
+    """The texts of queries, and whether there are several: a list of texts, or a matrix of vectors."""
+    if isinstance(query, list | tuple):
+        return list(query), True
+    try:
+        rows = np.shape(vector)[:-1] if vector is not None and query is None else ()
+    except ValueError as error:
+        raise InputError(f"vector must be a vector or a matrix, but its rows differ in length ({error})") from error
+    return ([None] * rows[0], True) if len(rows) == 1 else ([query], False)  # type: ignore[list-item]
+
+
+def answers(state: IndexState, view: View, queries: Sequence[Query], options: SearchOptions) -> list[Hits]:
+    """The answers to each query, best first."""
+    scope = scope_of(view, options.where, options.within, options.recall)
+    unknown = () if options.where is None else view.table.unknown_fields(view.db, options.where)
+    found = [Hits(warnings=unknown) for _ in queries]
+    asked = [] if scope.is_empty else list(range(len(queries)))
+    if options.min_confidence > 0.0:
+        asked = [at for at in asked if _confidence(state, view, queries[at]) >= options.min_confidence]
+    wanted = [queries[at] for at in asked]
+    rankings = _rankings(view, wanted, options.k, scope)
+    for at, hits in zip(asked, hits_of(view, wanted, rankings, options.k, explain=options.explain), strict=True):
+        hits.warnings = unknown
+        found[at] = hits
+    return found
+
+
+def _rankings(view: View, queries: Sequence[Query], k: int, scope: Scope) -> list[Ranking]:
+    """The ranking of each query. Those that ask for phrases have a scope of their own, the others are one batch."""
+    free = [at for at, query in enumerate(queries) if query.documents is None]
+    found = dict(zip(free, rank(view, [queries[at] for at in free], k, scope) if free else [], strict=True))
+    for at, query in enumerate(queries):
+        if at not in found:
+            limited = scope.limited_to(view, query.documents)
+            found[at] = Ranking([], 0) if limited.is_empty else rank(view, [query], k, limited)[0]
+    return [found[at] for at in range(len(queries))]
+
+
+def _confidence(state: IndexState, view: View, query: Query) -> float:
+    return overview.baseline(state, view).confidence(overview.nearest_cosine(view, query))
