@@ -196,11 +196,11 @@ def test_passages_whose_order_is_not_that_of_their_documents() -> None:
     table = DocumentTable()
     table.follow(db, vectors, 1)
     assert table.owners(np.arange(3)).tolist() == [20, 10, 20]
-    assert table.passages([10, 20]).tolist() == [1, 0, 2]
+    assert table.passages(np.array([10, 20])).tolist() == [1, 0, 2]
     vectors.add([[5.0, 6.0], [7.0, 9.0]], ids=[4, 5])
     vectors.delete([2])
     table.follow(db, vectors, 2)
-    assert table.passages([10, 30]).tolist() == [3, 4]
+    assert table.passages(np.array([10, 30])).tolist() == [3, 4]
     assert table.all_passages().tolist() == [0, 2, 3, 4]
     assert table.owning(np.array([0, 0, 1, 1, 0], np.uint8)).tolist() == [10, 20]
     db.execute("INSERT INTO passages VALUES (6, 5, NULL)")
