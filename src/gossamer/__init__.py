@@ -13,7 +13,7 @@ Where things are, in the order data flows (docs/architecture.md has the map):
     explain            concepts → words                    labels, exemplars, novelty
     vector_index       all of these for vectors            VectorIndex
     store              documents, log and snapshots on disk
-    filters, readers   conditions → SQL; files → records
+    filters, readers   conditions → documents; files → records
     index              text in, explained answers out      Index: read this first
     cli, server, client, pictures                          surfaces
 

@@ -17,7 +17,7 @@ from cli.conftest import TEXTS, Run, write_jsonl
 from gossamer.cli.screen import Screen
 from gossamer.cli.search import as_json, queries, show_hits
 from gossamer.index import Index
-from gossamer.results import Hit
+from gossamer.results import Hit, Hits
 
 
 def hits(run: Run, *arguments: object) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def test_matches_are_marked(around: str, full: bool) -> None:
     screen.out = Console(file=out, force_terminal=True, color_system="standard", width=80)
     show_hits(screen, [hit], full=full)
     assert re.findall(r"\x1b\[1;33m(.*?)\x1b\[0m", out.getvalue()) == ["🦊", "fox", "hunts"]
-    assert as_json("q", [hit], 0.0)["hits"][0]["matches"] == matches
+    assert as_json("q", Hits([hit]), 0.0)["hits"][0]["matches"] == matches
 
 
 def test_filters_and_concepts_and_weights(run: Run, ready: Path) -> None:
@@ -71,6 +71,16 @@ def test_filters_and_concepts_and_weights(run: Run, ready: Path) -> None:
     assert len(inside) == concept["size"]
     assert all(hit["lexical"] == 0 for hit in hits(run, ready, "red planet", "--no-hybrid"))
     assert hits(run, ready, "red planet", "--weight", "0.5")[0]["lexical"] == pytest.approx(0.5)
+
+
+def test_a_field_that_no_document_has(run: Run, ready: Path) -> None:
+    found = run("search", ready, "planets", "--where", '{"yaer": {"$gte": 2023}}')
+    assert found.stdout == "nothing found\n"
+    assert found.stderr == "warning: no document has the field 'yaer': did you mean 'year'?\n"
+    told = run("search", ready, "planets", "--where", '{"yaer": 2023}', "--json")
+    assert json.loads(told.stdout)["warnings"] == ["no document has the field 'yaer': did you mean 'year'?"]
+    deleted = run("delete", ready, "--where", '{"yaer": 2023}', "--dry-run")
+    assert "did you mean 'year'?" in deleted.stderr
 
 
 def test_long_texts_show_the_passage(capsys: pytest.CaptureFixture[str]) -> None:

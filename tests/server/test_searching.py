@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from bag import encode
 from gossamer import Client, Index
@@ -134,3 +135,12 @@ def test_an_empty_index_has_answers_too(own: Running) -> None:
         assert client.topics(3).concepts == ()
         assert client.novelty("sun").nearest is None
     assert own.http.get("/v1/map").json()["ids"] == []
+
+
+@pytest.mark.filterwarnings("ignore::gossamer.errors.UnknownFieldWarning")
+def test_a_field_that_no_document_has(service: Running, client: Client) -> None:
+    told = ["no document has the field 'att': did you mean 'at'?"]
+    answer = service.http.post("/v1/search", json={"query": "sun", "where": {"att": 1}}).json()
+    assert (answer["hits"], answer["warnings"]) == ([], told)
+    assert client.search("sun", where={"att": 1}).warnings == tuple(told)
+    assert client.search("sun").warnings == ()

@@ -1,4 +1,4 @@
-"""What every command shares: ``--debug``, errors as one line, Ctrl-C, and log lines on standard error.
+"""What every command shares: ``--debug``, errors and warnings as one line, Ctrl-C, and log lines on standard error.
 
 Exit codes: 0 success; 1 an error of `gossamer.errors`, whose message names the cure; 2 wrong arguments (Typer's);
 130 Ctrl-C.
@@ -9,6 +9,7 @@ import inspect
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -16,7 +17,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from gossamer.errors import GossamerError
+from gossamer.errors import GossamerError, UnknownFieldWarning
 
 INTERRUPTED = 130
 
@@ -30,7 +31,7 @@ def command(function: _Command) -> _Command:
 
     @wraps(function)
     def run(*args: Any, debug: bool, **options: Any) -> None:
-        with _log_to_stderr(logging.DEBUG if debug else logging.WARNING), _ending(debug):
+        with _log_to_stderr(logging.DEBUG if debug else logging.WARNING), _warnings_as_lines(), _ending(debug):
             function(*args, **options)
 
     signature = inspect.signature(function, eval_str=True)
@@ -78,6 +79,23 @@ def _fail(error: Exception, debug: bool) -> None:
 def _drop_output() -> None:
     """Redirect standard output to nowhere: Python flushes it once more when it ends, and the pipe is closed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Print each `UnknownFieldWarning` as one line, every time it comes; other warnings are shown as Python does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UnknownFieldWarning)
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, UnknownFieldWarning):
+                print(f"warning: {message}", file=sys.stderr)
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 class _ToStderr(logging.Handler):

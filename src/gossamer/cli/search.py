@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from gossamer.index import Index
-    from gossamer.results import Hit
+    from gossamer.results import Hit, Hits
 
 EXAMPLES = examples(
     'gossamer search notes.gsm "how do plants make sugar"',
@@ -119,11 +119,12 @@ def _why_nothing(ix: Index, query: str, min_confidence: float) -> str:
     return "nothing found"
 
 
-def as_json(query: str, hits: list[Hit], seconds: float) -> dict[str, Any]:
+def as_json(query: str, hits: Hits, seconds: float) -> dict[str, Any]:
     """The answer to a query as JSON values."""
     return {
         "query": query,
         "seconds": round(seconds, 4),
+        "warnings": list(hits.warnings),
         "hits": [
             {
                 "rank": rank,

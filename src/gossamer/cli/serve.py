@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from gossamer.cli.command import command, examples
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_index
 from gossamer.cli.screen import Screen
-from gossamer.errors import ParameterError, UntrustedEncoderError
+from gossamer.errors import ParameterError, UnknownFieldWarning, UntrustedEncoderError
 
 if TYPE_CHECKING:
     from gossamer.index import Index
@@ -93,6 +94,7 @@ def serve(
     if not quiet:
         log_to_stderr()
     address.check(has_keys=keys is not None and len(keys) > 0)
+    warnings.simplefilter("ignore", UnknownFieldWarning)  # who asked is told in the answer
     with _opened(indexes, screen, encoder or [], read_only=read_only) as found:
         app = create_app(Catalog(found, read_only=read_only), keys=keys, limits=limits, origins=cors_origin or ())
         run(app, address, grace=timeout, on_ready=lambda url: _tell(screen, url, list(found)))

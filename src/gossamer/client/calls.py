@@ -37,7 +37,8 @@ def search(query: str | None, vector: Vector, **options: Any) -> Call[Hits]:
     """`Index.search`; `options` are its other arguments, by name."""
 
     def read(answer: Any) -> Hits:
-        return Hits(decode(list[Hit], answer["hits"]), visited=answer["visited"])
+        found = decode(list[Hit], answer["hits"])
+        return Hits(found, visited=answer["visited"], warnings=tuple(answer.get("warnings", ())))  # older servers: none
 
     return Call("POST", "/search", read, {**_query(query, vector), **options})
 

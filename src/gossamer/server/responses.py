@@ -61,10 +61,10 @@ def explanation_fields(why: Explanation) -> dict[str, Any]:
 
 
 def search_answer(hits: Hits, seconds: float) -> dict[str, Any]:
-    """The answer to a search: the hits, the time they took and the nodes visited."""
+    """The answer to a search: the hits, the time they took, the nodes visited and warnings."""
     whys = [None if hit.explanation is None else explanation_fields(hit.explanation) for hit in hits]
     found = [{**vars(hit), "explanation": why} for hit, why in zip(hits, whys, strict=True)]
-    return {"hits": found, "seconds": seconds, "visited": hits.visited}
+    return {"hits": found, "seconds": seconds, "visited": hits.visited, "warnings": hits.warnings}
 
 
 def problem_response(error: Exception, scope: Scope) -> Response:

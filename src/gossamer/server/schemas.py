@@ -162,6 +162,7 @@ class SearchAnswer(BaseModel):
     hits: list[HitAnswer]  # type: ignore[valid-type]
     seconds: float = Field(description="Spent on the search itself.")
     visited: int = Field(description="Nodes of the tree, and documents found by their words, that were scored.")
+    warnings: list[str] = Field(description="What may be wrong with the query: fields that no document has.")
 
 
 class Added(BaseModel):
