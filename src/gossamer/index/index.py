@@ -23,8 +23,8 @@ import numpy.typing as npt
 from gossamer.checks import one_of, positive
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.errors import ParameterError, StateError, enough_memory
-from gossamer.explain.label_cache import Labeller
 from gossamer.explain.language_model import as_labeller
+from gossamer.explain.naming import Labeller
 from gossamer.filters import compile_where
 from gossamer.index import overview
 from gossamer.index.batch import Batch, as_ids, check_batch
@@ -410,6 +410,8 @@ class Index:
         """The label of every shown concept that is no single document, by its id; with `ids`, those of these concepts,
         whatever they are, and `UnknownIdError` where one is not there."""
         wanted = None if ids is None else list(ids)
+        if wanted is None:
+            self.state.finish_labels()
         with self.state.view(next(iter(wanted or ()), None)) as view:
             return {} if view is None else view.labels(wanted)
 

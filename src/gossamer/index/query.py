@@ -18,14 +18,15 @@ from gossamer.array_types import DocumentNumber, Floats, PassageNumber
 from gossamer.checks import as_vectors
 from gossamer.encoders import Encoder, check_texts
 from gossamer.errors import DtypeError, ParameterError, UnknownIdError
-from gossamer.explain.concepts import Concepts
+from gossamer.explain.concepts import Concepts, Words
 from gossamer.explain.passages import READ, SHOWN, Passage
 from gossamer.index.encoding import encode
+from gossamer.index.labelling import Frozen, Labelling, frozen
 from gossamer.lexical.fulltext import bm25, informative_words, query_words
 from gossamer.rank.fusion import WEIGHT, weighted
 from gossamer.results import Concept
 from gossamer.store import DocumentRow, Settings, rows
-from gossamer.tree.browsing import shown_path, shown_paths
+from gossamer.tree.browsing import shown_concepts, shown_path, shown_paths
 from gossamer.vector_index.vector_index import VectorIndex
 
 
@@ -36,6 +37,10 @@ class View:
     db: sqlite3.Connection
     vectors: VectorIndex
     concepts: Concepts
+    labelling: Labelling
+    operation: int
+    labelled: bool
+    """Whether labels that are missing are made. A search takes those that are there."""
 
     def texts(self, documents: Sequence[int]) -> list[Passage]:
         """The passages of documents, which are numbered as the tree numbers them, as far as concepts need them."""
@@ -53,17 +58,29 @@ class View:
 
     def labels(self, ids: Sequence[int] | None) -> dict[int, str]:
         """The labels of some concepts, or of every shown concept above the leaves."""
-        nodes = None if ids is None else [as_concept(self.vectors, id) for id in ids]
-        paths = None if nodes is None else shown_paths(self.vectors.tree.arrays, nodes)
-        return self.concepts.labels(self.vectors.tree, self.texts, paths)
+        t = self.vectors.tree.arrays
+        nodes = list(shown_concepts(t)) if ids is None else [as_concept(self.vectors, id) for id in ids]
+        return {concept.id: concept.label for concept in self.last_of(shown_paths(t, nodes))}
 
     def describe(self, paths: Iterable[Sequence[int]]) -> list[tuple[Concept, ...]]:
         """Shown paths as concepts, the basic level of each marked."""
-        return self.concepts.describe(self.vectors.tree, self.texts, paths)
+        listed = list(paths)
+        return self.concepts.describe(self.vectors.tree, self._words(listed), listed)
 
     def last_of(self, paths: Iterable[Sequence[int]]) -> list[Concept]:
         """The concept at the end of each shown path."""
-        return self.concepts.last_of(self.vectors.tree, self.texts, paths)
+        listed = list(paths)
+        return self.concepts.last_of(self.vectors.tree, self._words(listed), listed)
+
+    def _frozen(self) -> Frozen:
+        return frozen(self.vectors, self.operation, self.db)()
+
+    def _words(self, paths: Sequence[Sequence[int]]) -> Words:
+        labels = self.labelling.current
+        if self.labelled:
+            labels = self.labelling.shown_in(self._frozen, self.operation, self.texts, paths)
+        ids = self.vectors.state.ids
+        return Words(self.texts, labels, lambda passage: ids.number(passage) if passage in ids else None)
 
 
 @dataclass(frozen=True)

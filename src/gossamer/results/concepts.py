@@ -72,6 +72,10 @@ class LabelRequest:
     """The label of the parent; None for the root."""
     suggestion: str
     """The label that is used without a labeller."""
+    siblings: tuple[str, ...] = ()
+    """Labels of the concepts beside it, from which the name should tell it."""
+    parts: tuple[str, ...] = ()
+    """Labels of its children that are no single documents. These are named before it."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from gossamer.errors import CorruptError, FormatVersionError, NotAnIndexError, P
 from gossamer.plain_text import shortened
 from gossamer.version import __version__
 
-FORMAT_VERSION = 2
-"""Stored as SQLite's user_version. Version 2: the log has operations that settle a tree. Every version that was ever
-released can be read."""
+FORMAT_VERSION = 3
+"""Stored as SQLite's user_version. Version 2: the log has operations that settle a tree. Version 3: and such that name
+concepts, see `names`. Every version that was ever released can be read."""
 
 APPLICATION_ID = 0x47534D00
 """The letters “GSM”, which tell an index from the database of another program."""
