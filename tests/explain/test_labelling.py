@@ -1,4 +1,4 @@
-"""Labels of a whole tree: never empty, never a parent's or a sibling's, stable; the user's where there is a labeller."""
+"""Labels of a whole tree: none empty, none like its parent's or sibling's, stable; those of a labeller."""
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ import pytest
 from bag import encode
 from explain.corpus import documents
 from gossamer import Index
-from gossamer.errors import ParameterError
 from gossamer.explain.language_model import LanguageModel, as_labeller, prompt
 from gossamer.results import LabelRequest
 

@@ -611,6 +611,7 @@ def test_refit_grows_the_tree_anew(tmp_path: Path) -> None:
             fresh.add([texts[at] for at in kept], [f"d{at:04}" for at in kept])
             expected = [(hit.id, hit.score) for hit in fresh.search("moon wolf", k=50)]
         assert [(hit.id, hit.score) for hit in index.search("moon wolf", k=50)] == expected
+        index.settle()
         before = index.search("moon wolf", k=50)
     with Index.open(path, encode) as index:
         assert index.search("moon wolf", k=50) == before
@@ -770,6 +771,7 @@ def test_closing_and_opening_changes_nothing(tmp_path: Path, n: int) -> None:
     with Index.create(path, encode) as index:
         large(index, n)
         index.delete(["d0003"])
+        index.settle()
         before = (index.search("moon river", k=40), index.concepts(4), index.ids(), index.info().operation)
     with Index.open(path, encode) as index:
         assert (index.search("moon river", k=40), index.concepts(4), index.ids(), index.info().operation) == before

@@ -18,6 +18,7 @@ from gossamer.explain.labelling import Label, Name
 from gossamer.explain.sampling import Members
 from gossamer.plain_text import beginning
 from gossamer.results import LabelRequest
+from gossamer.tree.arrays import TreeArrays
 
 _log = logging.getLogger("gossamer.explain")
 
@@ -64,33 +65,43 @@ def names_that_fit(members: Members, nodes: Iterable[int], names: Mapping[int, N
 
 
 def renamed_concepts(members: Members, renamed: Sequence[Renamed], rebuilt: int) -> dict[int, str]:
-    """The concepts that names given by hand belong to now; of two names for one concept the newer.
+    """The names that were given by hand, by the concepts that have them now; of two for one concept the later one."""
+    nodes = nodes_of(members, renamed, rebuilt)
+    return {node: each.name for node, each in zip(nodes, renamed, strict=True) if node != NONE}
+
+
+def nodes_of(members: Members, renamed: Sequence[Renamed], rebuilt: int) -> list[int]:
+    """The concept that each name belongs to now; NONE where none has its members.
 
     An id holds from its operation on, unless the tree was `rebuilt` at a later one or the members are elsewhere.
     """
-    t, found = members.arrays, {}
-    place_of = members.places_of([passage for each in renamed for passage in each.members])
-    for each in sorted(renamed, key=lambda one: one.operation):
-        above: Counter[int] = Counter()
+    t = members.arrays
+    place_of = members.places_of(passage for each in renamed for passage in each.members)
+    found = []
+    for each in renamed:
+        held = Counter[int]()  # passages of the group below each node
         for passage in each.members:
-            node = NONE if passage not in place_of else int(t.leaf[members.documents[place_of[passage]]])
+            node = int(t.leaf[members.documents[place_of[passage]]]) if passage in place_of else NONE
             while node != NONE:
-                above[node] += 1
+                held[node] += 1
                 node = int(t.parent[node])
-        alive = max(above.values(), default=0)
-        if each.operation > rebuilt and above[each.concept] >= _FOUND_AGAIN * max(1, alive):
-            found[each.concept] = each.name
-            continue
-        best, fit = NONE, _FOUND_AGAIN
-        for node, count in above.items():
-            recall = count / len(each.members)
-            precision = min(1.0, recall * each.size / int(t.size[node]))
-            both = 2.0 * precision * recall / (precision + recall)
-            if t.n_children[node] > 0 and (both > fit or (both == fit and node < best)):
-                best, fit = node, both
-        if best != NONE:
-            found[best] = each.name
+        if each.operation > rebuilt and held[each.concept] > _FOUND_AGAIN * held[members.root]:
+            found.append(each.concept)
+        else:
+            found.append(_most_alike(t, each, held))
     return found
+
+
+def _most_alike(t: TreeArrays, group: Renamed, held: Mapping[int, int]) -> int:
+    """The concept with the highest harmonic mean of precision and recall; NONE if it is low."""
+    best, fit = NONE, _FOUND_AGAIN
+    for node, count in sorted(held.items()):
+        recall = count / len(group.members)
+        precision = min(1.0, recall * group.size / int(t.size[node]))
+        both = 2.0 * precision * recall / (precision + recall)
+        if t.n_children[node] > 0 and both > fit:
+            best, fit = node, both
+    return best
 
 
 # -- asking a labeller -----------------------------------------------------------------------------------

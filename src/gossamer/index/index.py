@@ -28,8 +28,7 @@ from gossamer.explain.naming import Labeller
 from gossamer.filters import compile_where
 from gossamer.index import overview
 from gossamer.index.batch import Batch, as_ids, check_batch
-from gossamer.index.chunking import split
-from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, reload_encoder
+from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
 from gossamer.index.explanations import explain_document
 from gossamer.index.hits import hits_of
 from gossamer.index.query import as_weight, check_confidence, check_depth, documents_of, scope_of, unknown_document
@@ -50,7 +49,7 @@ from gossamer.results import (
     Repair,
     Topics,
 )
-from gossamer.store import Change, Settings, Store, rows
+from gossamer.store import Change, Store, rows
 from gossamer.store.backup import back_up
 from gossamer.store.layout import Layout
 from gossamer.store.store import Mode
@@ -86,11 +85,11 @@ class Index:
         `encoder`: a name (see `gossamer.encoders.known_encoders`) or any callable ``list[str] -> array``.
         Texts longer than `max_tokens` are split into passages that share up to `overlap` tokens (30, or less where
         passages are short); None never splits.
-        `labeller`: "openai:<model>", "ollama:<model>" or a callable that gets a `LabelRequest`; called once for each
-        concept that is shown, and again when it has changed much. Where it fails, its own terms are its label.
+        `labeller`: "openai:<model>", "ollama:<model>" or a callable that gets a `LabelRequest`. It is called in the
+        background, once for each concept, and again when it has changed much. Where it fails, terms are the label.
         """
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
-        self._begin(Store.in_memory(_new_settings(loaded, max_tokens, overlap)), loaded, labeller)
+        self._begin(Store.in_memory(new_settings(loaded, max_tokens, overlap)), loaded, labeller)
 
     @classmethod
     def create(
@@ -105,7 +104,7 @@ class Index:
         """An empty index in the new folder `path`, open for writing."""
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
         with enough_memory(f"to make {path}"):
-            return cls._on(Store.create(path, _new_settings(loaded, max_tokens, overlap)), loaded, labeller)
+            return cls._on(Store.create(path, new_settings(loaded, max_tokens, overlap)), loaded, labeller)
 
     @classmethod
     def open(
@@ -393,6 +392,13 @@ class Index:
         with self.state.view() as view:
             return [] if view is None else overview.changes(view, since)
 
+    def rename_concept(self, id: int, name: str | None) -> None:
+        """Call a concept by a name instead of its label, here and wherever it is shown; None takes the name away.
+
+        The name is durable. It stays with the documents of the concept, also when the tree is rebuilt.
+        """
+        self.state.rename_concept(id, name)
+
     @overload
     def assign(self, text: str) -> tuple[Concept, ...]: ...
     @overload
@@ -492,10 +498,3 @@ class Index:
         else:
             state = "closed" if self.state.closed else f"{len(self)} documents"
         return f"Index({self.state.store.where}, encoder={self.state.store.settings.encoder!r}, {state})"
-
-
-def _new_settings(encoder: Encoder, max_tokens: int | None, overlap: int | None) -> Settings:
-    if max_tokens is not None:
-        overlap = min(30, positive(max_tokens, "max_tokens") // 4) if overlap is None else overlap
-        split("", max_tokens=max_tokens, overlap=overlap)  # says what is wrong with them
-    return Settings.new(encoder.name, encoder.fingerprint, max_tokens, overlap or 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -196,14 +196,19 @@ class Labelling:
             thread.join(_JOIN)
 
     def shown_in(
-        self, freeze: Callable[[], Frozen], operation: int, texts: Texts, paths: Sequence[Sequence[int]]
+        self,
+        freeze: Callable[[], Frozen],
+        operation: int,
+        texts: Texts,
+        paths: Sequence[Sequence[int]],
+        inner: Set[int],
     ) -> Labels:
-        """All labels there are, those of the concepts on some shown paths among them, made where they are missing.
+        """All labels there are, those of the internal nodes on some shown paths among them, made where they are not.
 
         The caller keeps changes away, and reads the tree at `operation`, which `freeze` copies.
         """
         known = self.current
-        if known.operation == operation:
+        if known.operation == operation and inner <= known.of.keys():
             return known
         kept = self._members
         if kept is None or kept[0].operation != operation:
@@ -216,7 +221,13 @@ class Labelling:
         except BaseException:  # a deadline, for example: the next call goes on from here
             self._publish(Labels(proposals=work.found).merged_into)
             raise
-        return self._publish(_named(found, copied, members, known).merged_into)
+        named = _named(found, copied, members, known)
+
+        def merged(others: Labels) -> Labels:  # still complete: these are concepts that the view leaves out
+            both = named.merged_into(others)
+            return replace(both, operation=operation) if others.operation == operation else both
+
+        return self._publish(merged)
 
     def rename(self, node: int, name: str) -> None:
         """Show the name of a concept before all labels are made again."""

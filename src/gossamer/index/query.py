@@ -26,7 +26,7 @@ from gossamer.lexical.fulltext import bm25, informative_words, query_words
 from gossamer.rank.fusion import WEIGHT, weighted
 from gossamer.results import Concept
 from gossamer.store import DocumentRow, Settings, rows
-from gossamer.tree.browsing import shown_concepts, shown_path, shown_paths
+from gossamer.tree.browsing import concepts_of, shown_concepts, shown_path, shown_paths
 from gossamer.vector_index.vector_index import VectorIndex
 
 
@@ -72,13 +72,15 @@ class View:
         listed = list(paths)
         return self.concepts.last_of(self.vectors.tree, self._words(listed), listed)
 
-    def _frozen(self) -> Frozen:
+    def frozen(self) -> Frozen:
+        """A copy of the tree, and the names that were given by hand."""
         return frozen(self.vectors, self.operation, self.db)()
 
     def _words(self, paths: Sequence[Sequence[int]]) -> Words:
         labels = self.labelling.current
         if self.labelled:
-            labels = self.labelling.shown_in(self._frozen, self.operation, self.texts, paths)
+            inner = concepts_of(self.vectors.tree.arrays, paths).keys()
+            labels = self.labelling.shown_in(self.frozen, self.operation, self.texts, paths, inner)
         ids = self.vectors.state.ids
         return Words(self.texts, labels, lambda passage: ids.number(passage) if passage in ids else None)
 

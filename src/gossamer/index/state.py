@@ -9,6 +9,7 @@ import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,12 +33,13 @@ from gossamer.explain.sampling import TreeState
 from gossamer.index.encoding import encode, reload_encoder
 from gossamer.index.labelling import SMALL, Frozen, Labelling, frozen, passage_texts
 from gossamer.index.query import Query, View, check_query, query_vector
+from gossamer.index.renaming import anchored, renamed
 from gossamer.index.replay import LoggedTree, StagedStep, stage
 from gossamer.runtime import deadline
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.runtime.locks import ReadWriteLock, Turn
 from gossamer.runtime.process import OpenedIn
-from gossamer.store import Change, Settings, Step, Store, rows
+from gossamer.store import Change, NameRow, Settings, Step, Store, rows
 from gossamer.vector_index import VectorIndex
 
 _log = logging.getLogger("gossamer.index")
@@ -230,7 +232,34 @@ class IndexState:
                 yield
 
     def write(self, change: Change, encoder: Encoder | None = None) -> None:
-        """Make a change durable, then visible. `encoder` replaces the one in use, where it learned again."""
+        """Make a change durable, then visible. `encoder` replaces the one in use, where it learned again.
+
+        Ids of concepts do not outlive a rebuild, names do: their concepts are noted before it, and found after it.
+        """
+        names = self._names() if change.kind == "refit" else []
+        if not names:
+            self._write(change, encoder)
+        else:
+            self._write(replace(change, names=names), encoder)
+            self._write(Change("rename", names=self._names()))
+        self._label_later()
+
+    def _names(self) -> list[NameRow]:
+        """The names that were given to concepts, with what these have now."""
+        with self.view() as view:
+            return [] if view is None else anchored(view)
+
+    def rename_concept(self, id: int, name: str | None) -> None:
+        """Name a concept, or take its name away by None."""
+        with self.writer():
+            with self.view(id) as view:
+                assert view is not None
+                names = renamed(view, id, name)
+            self.write(Change("rename", names=names))
+            if name is not None:
+                self.labelling.rename(id, names[-1].name)
+
+    def _write(self, change: Change, encoder: Encoder | None = None) -> None:
         # An index in memory has one connection, which shows uncommitted rows: searches have to wait from the start.
         in_memory = self.store.layout is None
         with self._lock.writing() if in_memory else nullcontext(nullcontext) as interruptible, interruptible():
@@ -246,7 +275,6 @@ class IndexState:
             self.store.checkpoint_if_due()
             if self.tree.snapshot_due():
                 self.tree.snapshot()
-        self._label_later()
 
     def _commit(self, step: Step, change: Change) -> None:
         try:
