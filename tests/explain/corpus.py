@@ -67,8 +67,8 @@ class Corpus:
         return make(work, Family.whole(state.arrays))
 
     def words(self, labels: Labels | None = None) -> Words:
-        ids = self.vectors.state.ids
-        return Words(self.texts, labels or self.labels(), lambda id: ids.number(id) if id in ids else None)
+        ids, made = self.vectors.state.ids, self.vectors.state.history
+        return Words(self.texts, labels or self.labels(), lambda id: ids.number(id) if id in ids else None, made)
 
     def all_of(self, concepts: Concepts, labels: Labels | None = None) -> list[Concept]:
         paths = top_paths(self.vectors.tree.arrays, None)

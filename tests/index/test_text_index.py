@@ -809,10 +809,12 @@ def test_a_reader_sees_what_was_written_at_its_next_call(tmp_path: Path, caplog:
     with Index.create(path, encode) as index:
         large(index, 1300)
         with Index.open(path, encode, mode="r") as reader:
+            assert reader.labels() == index.labels()
             before = reader.search("moon river", k=30)
             assert before == index.search("moon river", k=30)
             index.delete([hit.id for hit in before[:10]])
             index.add(["moon river moon river"] * 3, ["n1", "n2", "d0001"])
+            assert reader.labels() == index.labels()
             assert reader.search("moon river", k=30) == index.search("moon river", k=30)
             with pytest.raises(UnknownIdError):
                 reader.get(before[0].id)

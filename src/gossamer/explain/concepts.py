@@ -44,6 +44,8 @@ class Words:
     labels: Labels
     number_of: Callable[[int], int | None]
     """The number in the tree of the document with this passage; None where it is not there any more."""
+    tree_made: object = None
+    """Another object each time the tree was agglomerated anew: stamps of changes cannot be compared over that."""
 
     def label_of(self, t: TreeArrays, node: int) -> Label | None:
         """The label of an internal node; None where it has none, or one of another concept that had its id before."""
@@ -96,6 +98,7 @@ class Concepts:
         self._most = most
         self._known: dict[int, _Described] = {}
         self._tree: ReferenceType[CobwebTree] | None = None
+        self._made: object = None
         self._lock = Lock()
 
     def clear(self) -> None:
@@ -119,7 +122,7 @@ class Concepts:
         """All nodes of these paths as they are now. Where all are cached, no lock is taken."""
         now, labels = int(tree.arrays.meta[Meta.CHANGES]), words.labels
         nodes = dict.fromkeys(chain.from_iterable(paths))
-        if self._tree is not None and self._tree() is tree:
+        if self._tree is not None and self._tree() is tree and self._made is words.tree_made:
             known = self._known  # read after the tree: `_renew` sets them in the other order
             found = {
                 node: each for node in nodes if (each := known.get(node)) and each.seen == now and each.labels is labels
@@ -131,8 +134,8 @@ class Concepts:
 
     def _renew(self, tree: CobwebTree, words: Words, paths: list[Path], now: int) -> dict[int, _Described]:
         """The same, where some are not cached or have changed."""
-        if self._tree is None or self._tree() is not tree:
-            self._known, self._tree = {}, ref(tree)
+        if self._tree is None or self._tree() is not tree or self._made is not words.tree_made:
+            self._known, self._tree, self._made = {}, ref(tree), words.tree_made
         t, known, labels = tree.arrays, self._known, words.labels
         path_of = _prefixes(paths)
         outdated = [

@@ -81,8 +81,8 @@ class View:
         if self.labelled:
             inner = concepts_of(self.vectors.tree.arrays, paths).keys()
             labels = self.labelling.shown_in(self.frozen, self.operation, self.texts, paths, inner)
-        ids = self.vectors.state.ids
-        return Words(self.texts, labels, lambda passage: ids.number(passage) if passage in ids else None)
+        ids, made = self.vectors.state.ids, self.vectors.state.history
+        return Words(self.texts, labels, lambda passage: ids.number(passage) if passage in ids else None, made)
 
 
 @dataclass(frozen=True)
