@@ -1,4 +1,4 @@
-"""What several tests do to an index from outside: forget labels, take no snapshots, run out of pages."""
+"""What several tests do to an index from outside: take no snapshots, run out of pages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,6 @@ from gossamer import Index
 from gossamer.store import Policy
 
 NO_SNAPSHOTS = Policy(snapshot_after=10**9, closing_share=inf)
-
-
-def forget_names(*indices: Index) -> None:
-    """Clear the labels: a label depends on the one before, so equal trees have equal labels only without history."""
-    for index in indices:
-        index.state.concepts.clear()
 
 
 def limit_pages(index: Index, more: int) -> None:

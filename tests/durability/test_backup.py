@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from bag import encode, sentence
-from durability.names import forget_names
 from gossamer import Index
 from gossamer.errors import LockedError, NotAnIndexError
 from gossamer.store import Policy
@@ -34,7 +33,6 @@ def test_a_copy_is_the_same_index(index: Index, tmp_path: Path) -> None:
     assert operation == index.info().operation
     with Index.open(tmp_path / "copy.gsm", encode) as copy:
         copy.check()
-        forget_names(index, copy)
         assert copy.info().snapshots == index.info().snapshots
         assert (copy.ids(), copy.search("moon", k=20), copy.concepts(20)) == (
             index.ids(),

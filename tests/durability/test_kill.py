@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from bag import encode
-from durability.names import forget_names
 from durability.writer import CRASH_POINTS, carry_out
 from gossamer import Index
 
@@ -106,7 +105,6 @@ def twin() -> Iterator[Index]:
 
 def assert_same(index: Index, twin: Index) -> None:
     index.check()
-    forget_names(index, twin)
     assert index.ids() == twin.ids()
     assert index.get(index.ids()) == twin.get(twin.ids())
     assert index.concepts(30) == twin.concepts(30), "the same tree, node by node"

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from bag import encode, sentence
-from durability.names import NO_SNAPSHOTS, forget_names
+from durability.names import NO_SNAPSHOTS
 from gossamer import Index
 
 IDS = st.sampled_from([f"d{at}" for at in range(12)])
@@ -83,13 +83,11 @@ class IndexModel(RuleBasedStateMachine):
     @rule()
     def refresh(self) -> None:
         self.reader.refresh()
-        forget_names(self.reader, self.index)
         assert self.reader.concepts(30) == self.index.concepts(30)
 
     @precondition(lambda self: self.model)
     @rule(query=TEXTS, k=st.integers(1, 15), hybrid=st.sampled_from([True, False, 1.0]))
     def search(self, query: str, k: int, hybrid: Any) -> None:
-        forget_names(self.memory, self.index)
         hits = self.index.search(query, k=k, hybrid=hybrid)
         assert len(hits) == min(k, len(self.model))
         assert len({hit.id for hit in hits}) == len(hits)

@@ -7,8 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from bag import DIM, encode
 from gossamer import VectorIndex
-from gossamer.explain.concepts import Concepts
+from gossamer.explain.concepts import Concepts, Wording
+from gossamer.explain.labelling import Family, Labels, make
 from gossamer.explain.passages import Passage
+from gossamer.explain.proposals import Proposals
+from gossamer.explain.sampling import Members
+from gossamer.index.labelling import frozen
 from gossamer.results import Concept
 from gossamer.tree.browsing import shown_paths, top_paths
 
@@ -55,9 +59,21 @@ class Corpus:
     def texts(self, documents: Sequence[int]) -> list[Passage]:
         return [Passage(str(id), self.text_of[int(id)]) for id in self.vectors.ids_of(list(documents))]
 
-    def all_of(self, concepts: Concepts, depth: int | None = None) -> list[Concept]:
-        return concepts.last_of(self.vectors.tree, self.texts, top_paths(self.vectors.tree.arrays, depth))
+    def labels(self, known: Labels | None = None) -> Labels:
+        """The labels of all concepts as they are now; `known` are of an earlier state."""
+        state = frozen(self.vectors, 0)().tree
+        known = known or Labels()
+        work = Proposals(Members(state), self.texts, known.proposals, lambda: None)
+        return make(work, Family.whole(state.arrays))
 
-    def path(self, concepts: Concepts, id: int) -> tuple[Concept, ...]:
+    def words(self, labels: Labels | None = None) -> Wording:
+        ids, made = self.vectors.state.ids, self.vectors.state.history
+        return Wording(self.texts, labels or self.labels(), lambda id: ids.number(id) if id in ids else None, made)
+
+    def all_of(self, concepts: Concepts, labels: Labels | None = None) -> list[Concept]:
+        paths = top_paths(self.vectors.tree.arrays, None)
+        return concepts.last_of(self.vectors.tree, self.words(labels), paths)
+
+    def path(self, concepts: Concepts, id: int, labels: Labels | None = None) -> tuple[Concept, ...]:
         paths = shown_paths(self.vectors.tree.arrays, self.vectors.tree.arrays.leaf[self.vectors.numbers_of([id])])
-        return concepts.describe(self.vectors.tree, self.texts, paths)[0]
+        return concepts.describe(self.vectors.tree, self.words(labels), paths)[0]

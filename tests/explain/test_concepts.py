@@ -16,6 +16,7 @@ from gossamer import Index
 from gossamer.errors import DtypeError, ParameterError, UnknownIdError
 from gossamer.explain.basic_level import basic_level
 from gossamer.explain.concepts import Concepts
+from gossamer.explain.labelling import Labels
 from gossamer.results import Outline
 from gossamer.tree.views import paths_to
 
@@ -37,28 +38,29 @@ def change(corpus: Corpus, rng: random.Random) -> None:
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_what_is_cached_is_what_would_be_made(seed: int) -> None:
-    """Labels are kept by both: what a concept is called depends on what it was called before."""
+    """Concepts and labels: those that are kept over changes are those that would be made from nothing."""
     corpus = changing(seed, 40)
-    cached, uncached = Concepts(), Concepts(most=0)
-    assert corpus.all_of(cached) == corpus.all_of(uncached)
+    cached, uncached, labels = Concepts(), Concepts(most=0), corpus.labels()
     rng = random.Random(seed)
     for _ in range(6):
+        assert corpus.all_of(cached, labels) == corpus.all_of(uncached)
         change(corpus, rng)
+        labels = corpus.labels(labels)
+        assert labels == corpus.labels()
         some = rng.choice(list(corpus.text_of))
-        path = corpus.path(cached, some)
+        path = corpus.path(cached, some, labels)
         assert path == corpus.path(uncached, some)
-        found = corpus.all_of(cached)
-        assert found == corpus.all_of(uncached)
-        by_id = {concept.id: concept for concept in found}
+        by_id = {concept.id: concept for concept in corpus.all_of(cached, labels)}
         assert [replace(step, basic=False) for step in path] == [by_id[step.id] for step in path]
 
 
-def test_what_is_cached_holds_after_a_refinement() -> None:
+def test_what_is_cached_holds_after_a_rebuild() -> None:
     corpus = changing(1, 300)
-    cached, uncached = Concepts(), Concepts(most=0)
-    assert corpus.all_of(cached) == corpus.all_of(uncached)
-    corpus.vectors.refine()
-    assert corpus.all_of(cached) == corpus.all_of(uncached)
+    cached, labels = Concepts(), corpus.labels()
+    assert corpus.all_of(cached, labels) == corpus.all_of(Concepts(most=0))
+    corpus.vectors.rebuild()
+    assert corpus.labels(labels) == corpus.labels()
+    assert corpus.all_of(cached, corpus.labels(labels)) == corpus.all_of(Concepts(most=0))
 
 
 def test_nothing_is_kept_of_another_tree() -> None:
@@ -70,13 +72,36 @@ def test_nothing_is_kept_of_another_tree() -> None:
     assert one.all_of(concepts) == before
 
 
+def test_without_a_label_a_concept_is_called_by_one_of_its_texts() -> None:
+    corpus = changing(5, 60)
+    for concept in corpus.all_of(Concepts(), Labels()):
+        (exemplar,) = concept.exemplars
+        if concept.children:
+            assert concept.label == f"“{exemplar.text}” and {concept.size - 1} like it"
+        assert corpus.vectors.tree.path(corpus.vectors.state.ids.number(int(exemplar.id)))
+
+
+def test_the_label_of_a_concept_that_had_the_id_before_is_not_shown() -> None:
+    corpus = changing(5, 60)
+    labels = corpus.labels()
+    top, *below = [concept for concept in corpus.all_of(Concepts(), labels) if concept.children]
+    wrong = Labels({each.id: labels.of[top.id] for each in below})
+    shown = {concept.id: concept for concept in corpus.all_of(Concepts(), wrong)}
+    exemplars = {int(exemplar.id) for exemplar in top.exemplars}
+    for each in below:
+        members = set(corpus.vectors.documents_below(each.id))
+        assert (shown[each.id].label == top.label) == (exemplars <= members)
+
+
 def test_the_oldest_go_when_there_are_too_many() -> None:
     corpus, concepts = changing(3, 120), Concepts(most=50)
-    listed = corpus.all_of(concepts)
+    labels = corpus.labels()
+    listed = corpus.all_of(concepts, labels)
     assert len(listed) > 120
-    (last,) = concepts.last_of(corpus.vectors.tree, corpus.texts, [listed[-1].path])
+    words = corpus.words(labels)
+    (last,) = concepts.last_of(corpus.vectors.tree, words, [listed[-1].path])
     assert last is listed[-1]
-    (early,) = concepts.last_of(corpus.vectors.tree, corpus.texts, [listed[60].path])
+    (early,) = concepts.last_of(corpus.vectors.tree, words, [listed[60].path])
     assert early == listed[60]
     assert early is not listed[60]
 

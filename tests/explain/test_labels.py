@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 
-from gossamer.explain.labels import breadth_of, coverage, distinctive_terms, in_label, is_mixture, unlike, usual_form
-from gossamer.explain.terms import Counts, terms_of
+from gossamer.explain.labels import (
+    Holders,
+    Scores,
+    alternatives,
+    breadth_of,
+    distinctive_terms,
+    in_label,
+    is_mixture,
+    usual_form,
+)
+from gossamer.explain.terms import Counts, Terms, terms_of
 
 
 def counts(*texts: str) -> Counts:
@@ -15,6 +25,12 @@ def counts(*texts: str) -> Counts:
 
 
 CORPUS = counts(*["bread today", "bread oven today", "moon today", "comet today", "tyre today"] * 20)
+
+
+def label(terms: Scores, passages: Sequence[Terms]) -> list[str]:
+    """The terms of the best label."""
+    chosen = in_label([score for _, score in terms], Holders([key for key, _ in terms], passages))
+    return [terms[at][0] for at in chosen]
 
 
 def distinctive(members: Counts, siblings: Counts, corpus: Counts = CORPUS) -> list[str]:
@@ -55,7 +71,7 @@ def test_a_pair_cut_out_of_a_longer_phrase_does_not() -> None:
 
 def test_forms_of_one_word_are_said_once() -> None:
     members = counts("program programming", "programming program", "programs programming")
-    assert len(in_label(distinctive_terms(members, counts("bread"), CORPUS), [])) == 1
+    assert len(label(distinctive_terms(members, counts("bread"), CORPUS), [])) == 1
 
 
 def test_the_form_written_most_often_is_shown() -> None:
@@ -74,30 +90,29 @@ def test_scripts_without_spaces() -> None:
     assert distinctive(members, counts("東京の天気", "京都の天気"))[0] == "機械学習"
 
 
-def test_a_label_gives_up_its_last_terms_until_no_other_has_them() -> None:
-    terms = [("moon", 3.0), ("comet", 2.0), ("orbit", 1.0), ("star", 0.9)]
-    passages = [{key: key} for key, _ in terms]
-    assert unlike(terms, set(), passages) == terms
-    one = unlike(terms, {frozenset({"comet", "moon", "orbit"})}, passages)
-    assert in_label(one, passages) == ["moon", "comet", "star"]
-    taken = {frozenset({"moon", "comet", "orbit"}), frozenset({"moon", "comet", "star"}), frozenset({"moon", "comet"})}
-    assert in_label(unlike(terms, taken, passages), passages) == ["moon"]
-    assert in_label(unlike([("moon", 1.0)], {frozenset({"moon"})}, passages), passages) == []
+def test_possible_labels_give_up_their_last_terms() -> None:
+    keys = ["moon", "comet", "orbit", "star"]
+    passages = [{key: key} for key in keys]
+    terms = list(zip(keys, [3.0, 2.0, 1.0, 0.9], strict=True))
+    found = [[keys[at] for at in choice] for choice in alternatives(terms, Holders(keys, passages))]
+    assert found == [["moon", "comet", "orbit"], ["moon", "comet", "star"], ["moon", "comet"], ["moon"]]
+    assert alternatives([], Holders([], passages)) == ()
 
 
 def test_the_terms_of_a_label_are_held_by_different_members() -> None:
     terms = [("moon", 3.0), ("comet", 2.0), ("orbit", 1.9)]
     together = [{"moon": "moon", "comet": "comet"}] * 6 + [{"orbit": "orbit"}] * 4
-    assert in_label(terms, together) == ["moon", "orbit", "comet"]
-    assert coverage(["moon"], together) == 0.6
-    assert coverage(["moon", "orbit"], together) == 1.0
+    assert label(terms, together) == ["moon", "orbit", "comet"]
+    holders = Holders(["moon", "comet", "orbit"], together)
+    assert holders.covered([0]) == holders.covered([0, 1]) == 0.6
+    assert holders.covered([0, 2]) == 1.0
 
 
 def test_breadth_is_that_of_all_members_or_less() -> None:
     passages = [{"moon": "moon"}, {"moon": "moon", "flea": "flea"}, {"moon": "moon"}, {"flea": "flea"}]
-    assert breadth_of("moon", passages, [1, 1, 2, 2]) == pytest.approx(math.exp(0.6365) / 2.0, abs=1e-3)
-    assert breadth_of("flea", passages, [1, 2, 1, 2]) == pytest.approx(0.5)
-    assert breadth_of("flea", passages, [1, 2, 3, 1]) == pytest.approx(2.0 / math.exp(1.0397), abs=1e-3)
+    assert breadth_of(passages, [1, 1, 2, 2])("moon") == pytest.approx(math.exp(0.6365) / 2.0, abs=1e-3)
+    assert breadth_of(passages, [1, 2, 1, 2])("flea") == pytest.approx(0.5)
+    assert breadth_of(passages, [1, 2, 3, 1])("flea") == pytest.approx(2.0 / math.exp(1.0397), abs=1e-3)
 
 
 def test_what_is_in_one_part_alone_comes_later() -> None:
@@ -112,6 +127,7 @@ def test_what_is_in_one_part_alone_comes_later() -> None:
 
 def test_a_mixture_is_what_no_term_covers() -> None:
     passages = [{"moon": "moon"}] * 2 + [{word: word} for word in "abcdefgh"]
-    assert is_mixture(["moon"], passages, [1, 1, *range(2, 10)])
-    assert not is_mixture(["moon"], passages, [])
-    assert not is_mixture(["moon", "a", "b"], passages, [1, 1, *range(2, 10)])
+    holders, parts = Holders(["moon", "a", "b"], passages), [1, 1, *range(2, 10)]
+    assert is_mixture("moon", [0], holders, passages, parts)
+    assert not is_mixture("moon", [0], holders, passages, [])
+    assert not is_mixture("moon", [0, 1, 2], holders, passages, parts)

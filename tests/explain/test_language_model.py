@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 import pytest
@@ -15,7 +16,6 @@ import pytest
 from bag import encode
 from explain.corpus import documents
 from gossamer import Index
-from gossamer.errors import ParameterError
 from gossamer.explain.language_model import LanguageModel, as_labeller, prompt
 from gossamer.results import LabelRequest
 
@@ -30,6 +30,8 @@ class Server(ThreadingHTTPServer):
         self.asked: list[tuple[str, dict[str, Any], str | None]] = []
         self.failing = False
         self.answer = ' "Baking bread".\n'
+        self.silence = Lock()
+        """No answer is given while it is held."""
 
     @property
     def url(self) -> str:
@@ -45,6 +47,8 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.failing:
             self.send_error(500)
             return
+        with self.server.silence:
+            pass
         message = {"role": "assistant", "content": self.server.answer}
         found = {"message": message} if self.path == "/api/chat" else {"choices": [{"message": message}]}
         sent = json.dumps(found).encode()
@@ -111,22 +115,57 @@ def test_after_three_failures_no_more_calls(server: Server, caplog: pytest.LogCa
 
 
 def test_an_index_named_by_a_model(server: Server, tmp_path: Path) -> None:
-    with Index.create(tmp_path / "a.gsm", encode, labeller="ollama:small") as index:
+    path = tmp_path / "a.gsm"
+    with Index.create(path, encode, labeller="ollama:small") as index:
         index.add(documents(200)[0])
         assert set(index.labels().values()) == {"Baking bread"}
         assert len(server.asked) == len(index.labels())
-    with Index.open(tmp_path / "a.gsm", encode) as index:
-        assert "Baking bread" not in index.labels().values()
+    server.asked.clear()
+    with Index.open(path, encode) as index:
+        assert set(index.labels().values()) == {"Baking bread"}, "names are kept, also where there is no model"
+    with Index.open(path, encode, labeller="ollama:small") as index:
+        index.settle()
+        assert not server.asked, "nothing has changed"
+        index.add([f"bread dough flour oven {word}" for word in ("today", "people", "comet", "piano")])
+        index.settle()
+        assert 0 < len(server.asked) < 0.5 * len(index.labels()), "only what changed is named again"
+        assert set(index.labels().values()) == {"Baking bread"}
+    server.asked.clear()
+    with Index.open(path, encode, labeller="ollama:other") as index:
+        index.settle()
+        assert len(server.asked) == len(index.labels()), "another model gives other names"
 
 
-@pytest.mark.parametrize("name", ["gpt", "openai:", "mistral:large", "", 3])
-def test_other_names(name: Any, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"openai:<model>"):
-        Index.create(tmp_path / "a.gsm", encode, labeller=name)
-    assert not (tmp_path / "a.gsm").exists()
+def test_no_search_waits_for_a_model(server: Server) -> None:
+    """The model answers when the test lets it, and all is searched and closed before."""
+    with Index(encode, labeller="ollama:small") as index:
+        with server.silence:
+            index.add(documents(300)[0])
+            while not server.asked:
+                time.sleep(0.01)
+            assert index.search("bread oven")[0].path[1].label not in ("", "Baking bread")
+            assert index.concepts(1)[1].label != "Baking bread"
+            index.add("bread dough flour oven")
+            assert len(index) == 301
+        index.settle()
+        assert set(index.labels().values()) == {"Baking bread"}
 
 
-def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "file:///etc")
-    with pytest.raises(ParameterError, match="http"):
-        named("openai:small")(REQUEST)
+def test_closing_waits_for_no_model(server: Server) -> None:
+    with server.silence:
+        with Index(encode, labeller="ollama:small") as index:
+            index.add(documents(300)[0])
+            while not server.asked:
+                time.sleep(0.01)
+        assert repr(index).endswith("closed)")
+
+
+def test_a_budget_goes_to_the_largest_concepts(server: Server) -> None:
+    model = LanguageModel("ollama", "small", calls=5)
+    with Index(encode, labeller=model) as index:
+        index.add(documents(300)[0])
+        labels = index.labels()
+        named = [concept.size for concept in index.concepts(None) if labels.get(concept.id) == "Baking bread"]
+        others = [index.concept(id).size for id, label in labels.items() if label != "Baking bread"]
+        assert len(named) == 5
+        assert min(named) >= max(others)

@@ -121,7 +121,8 @@ def test_the_basic_level_is_neither_root_nor_leaf(grown: Index, corpus: Corpus) 
 
 
 def test_utility_and_spread(corpus: Corpus) -> None:
-    concepts, tree = corpus.all_of(Concepts(), depth=3), corpus.vectors.tree
+    tree = corpus.vectors.tree
+    concepts = [concept for concept in corpus.all_of(Concepts()) if concept.depth <= 3]
     assert concepts[0].utility == 0.0
     for concept in concepts:
         members = np.array([tree.node(tree.leaf(d)).mean for d in tree.documents_below(concept.id)])

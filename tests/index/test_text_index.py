@@ -609,6 +609,7 @@ def test_refit_grows_the_tree_anew(tmp_path: Path) -> None:
             fresh.add([texts[at] for at in kept], [f"d{at:04}" for at in kept])
             expected = [(hit.id, hit.score) for hit in fresh.search("moon wolf", k=50)]
         assert [(hit.id, hit.score) for hit in index.search("moon wolf", k=50)] == expected
+        index.settle()
         before = index.search("moon wolf", k=50)
     with Index.open(path, encode) as index:
         assert index.search("moon wolf", k=50) == before
@@ -772,6 +773,7 @@ def test_closing_and_opening_changes_nothing(tmp_path: Path, n: int) -> None:
     with Index.create(path, encode) as index:
         large(index, n)
         index.delete(["d0003"])
+        index.settle()
         before = (index.search("moon river", k=40), index.concepts(4), index.ids(), index.info().operation)
     with Index.open(path, encode) as index:
         assert (index.search("moon river", k=40), index.concepts(4), index.ids(), index.info().operation) == before
@@ -809,10 +811,12 @@ def test_a_reader_sees_what_was_written_at_its_next_call(tmp_path: Path, caplog:
     with Index.create(path, encode) as index:
         large(index, 1300)
         with Index.open(path, encode, mode="r") as reader:
+            assert reader.labels() == index.labels()
             before = reader.search("moon river", k=30)
             assert before == index.search("moon river", k=30)
             index.delete([hit.id for hit in before[:10]])
             index.add(["moon river moon river"] * 3, ["n1", "n2", "d0001"])
+            assert reader.labels() == index.labels()
             assert reader.search("moon river", k=30) == index.search("moon river", k=30)
             with pytest.raises(UnknownIdError):
                 reader.get(before[0].id)

@@ -196,7 +196,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(saved: Path) -> Index:
-    """The index without any label in memory, ready to be searched."""
+    """The index without any label, in memory or on disk, ready to be searched."""
+    (saved / "labels").unlink(missing_ok=True)
     index = Index.open(saved, encode, mode="r")
     index.search("word1")
     return index

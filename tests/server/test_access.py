@@ -27,6 +27,7 @@ NEEDS: dict[tuple[str, str], Scope] = {
     ("GET", "/concepts/find"): "read",
     ("POST", "/concepts/find"): "read",
     ("GET", "/concepts/{id}"): "read",
+    ("PUT", "/concepts/{id}/name"): "write",
     ("GET", "/topics"): "read",
     ("GET", "/map"): "read",
     ("GET", "/info"): "read",
@@ -44,6 +45,7 @@ BODIES: dict[str, Any] = {
     "/explain": {"query": "sun", "id": "d1"},
     "/novelty": {"query": "sun"},
     "/concepts/find": {"query": "sun"},
+    "/concepts/{id}/name": {"name": None},
     "/documents/get": {"ids": ["d1"]},
     "/documents": {"id": "d1", "text": "sun"},
     "/documents/delete": {"ids": ["nobody"]},
@@ -75,16 +77,22 @@ def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Locked]:
         yield Locked(found, file, tokens)
 
 
+def root_of(locked: Locked) -> int:
+    headers = {"authorization": f"Bearer {locked.tokens['read']}"}
+    found: int = locked.running.http.get("/v1/concepts?depth=0", headers=headers).json()["concepts"][0]["id"]
+    return found
+
+
 def ask(locked: Locked, method: str, path: str, token: str | None) -> Any:
     short = path.removeprefix("/v1/indexes/main").removeprefix("/v1")
-    address = path.replace("{id}", "d1" if "documents" in path else "1")
+    address = path.replace("{id}", "d1" if "documents" in path else str(root_of(locked)))
     address += {"/concepts/find": "?query=sun", "/topics": "?n=2"}.get(short, "") if method == "GET" else ""
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     if short == "/documents/stream":
         return locked.running.http.post(
             address, content=b"", headers={**headers, "content-type": "application/x-ndjson"}
         )
-    body = BODIES.get(short) if method == "POST" else None
+    body = BODIES.get(short) if method in ("POST", "PUT") else None
     return locked.running.http.request(method, address, json=body, headers=headers)
 
 

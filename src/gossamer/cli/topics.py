@@ -28,6 +28,7 @@ EXAMPLES = examples(
     "gossamer topics notes.gsm --levels 8,40 --json",
     "gossamer topics news.gsm --by year",
     "gossamer topics news.gsm --n 50 --csv topics.csv",
+    'gossamer topics news.gsm --rename 812="Space travel"',
 )
 
 _GROUPS = 12
@@ -48,6 +49,10 @@ def topics(
         str | None, typer.Option(metavar="FIELD", help="Count the values of this metadata field in each group.")
     ] = None,
     examples: Annotated[int, typer.Option(min=0, max=3, help="Typical documents to show of each group.")] = 1,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID=NAME", help="Name a concept first, for good; ID= takes the name away. Repeatable."),
+    ] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Write the table to this file; needs pyarrow.")] = None,
     encoder: EncoderName = None,
@@ -59,8 +64,10 @@ def topics(
     Each group has its share of the documents, its id for other commands, its name, and terms that set it apart.
     """
     screen = Screen(json=json, quiet=quiet)
-    sizes = _sizes(n, levels)
-    with opened(index, screen, encoder=encoder) as ix, screen.working("cutting the tree"):
+    sizes, names = _sizes(n, levels), _names(rename or [])
+    with opened(index, screen, "w" if names else "r", encoder) as ix, screen.working("cutting the tree"):
+        for id, name in names:
+            ix.rename_concept(id, name)
         cuts = ix.topics(levels=sizes)
         rows = _rows(cuts)
         values = [] if by is None else _count_values(ix, cuts, rows, by)
@@ -83,6 +90,16 @@ def _sizes(n: int | None, levels: str | None) -> list[int]:
         return [int(part) for part in levels.split(",")]
     except ValueError:
         raise typer.BadParameter(f"numbers as in 8,40, got {levels!r}", param_hint="--levels") from None
+
+
+def _names(given: list[str]) -> list[tuple[int, str | None]]:
+    found = []
+    for each in given:
+        id, equals, name = each.partition("=")
+        if not equals or not id.strip().isdecimal():
+            raise typer.BadParameter(f'an id and a name as in 812="Space travel", got {each!r}', param_hint="--rename")
+        found.append((int(id), name.strip() or None))
+    return found
 
 
 def _rows(cuts: list[Topics]) -> list[dict[str, Any]]:

@@ -88,6 +88,10 @@ class AsyncClient(transport.BaseClient):
         """Delete documents; returns how many there were. Ids that are not there are no error."""
         return await self._do(calls.delete(ids))
 
+    async def rename_concept(self, id: int, name: str | None) -> None:
+        """Call a concept by a name instead of its label; None takes the name away. See `Index.rename_concept`."""
+        await self._do(calls.rename_concept(id, name))
+
     async def rebuild(self) -> None:
         """Fit the whitener to all documents there are now, and build the tree again. Needs an admin's key."""
         await self._do(calls.rebuild())

@@ -107,9 +107,18 @@ def concepts(depth: int | None) -> Call[list[Concept]]:
 
 def concept(id: int) -> Call[Concept]:
     """`Index.concept`."""
+    return Call("GET", f"/concepts/{_concept_id(id)}", lambda answer: decode(Concept, answer["concept"]))
+
+
+def rename_concept(id: int, name: str | None) -> Call[None]:
+    """`Index.rename_concept`."""
+    return Call("PUT", f"/concepts/{_concept_id(id)}/name", lambda answer: None, {"name": name})
+
+
+def _concept_id(id: int) -> int:
     if isinstance(id, bool) or not isinstance(id, int):
         raise DtypeError(f"a concept's id is a whole number, as found in a hit's path, got {id!r}")
-    return Call("GET", f"/concepts/{id}", lambda answer: decode(Concept, answer["concept"]))
+    return id
 
 
 def topics(n: int | None, levels: Sequence[int] | None, assignments: bool) -> Call[list[Topics]]:

@@ -83,6 +83,10 @@ class Client(transport.BaseClient):
         """Delete documents; returns how many there were. Ids that are not there are no error."""
         return self._do(calls.delete(ids))
 
+    def rename_concept(self, id: int, name: str | None) -> None:
+        """Call a concept by a name instead of its label; None takes the name away. See `Index.rename_concept`."""
+        self._do(calls.rename_concept(id, name))
+
     def rebuild(self) -> None:
         """Fit the whitener to all documents there are now, and build the tree again. Needs an admin's key."""
         self._do(calls.rebuild())

@@ -1,11 +1,14 @@
 """Nodes of the tree → `Concept`s, with their labels, exemplars and figures.
 
-Children and parents are those of the view (see `tree.browsing`), and paths are shown paths. Concepts are cached. A
-cached one holds while neither its path, nor its label, nor its parent's statistics change: whatever changes at or below
-a node, and so its shown children, changes the statistics of all above it too.
+Children and parents are those of the view (see `tree.browsing`), and paths are shown paths. Labels are given: they are
+made in the background (see `labelling`). A concept that has none yet, or whose label is of another one that had its id
+before, is called by one of its documents.
+
+Concepts are cached. A cached one holds while neither its path, nor its label, nor its parent's statistics change:
+whatever changes at or below a node, and so its shown children, changes the statistics of all above it too.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -15,14 +18,15 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
+from gossamer.array_types import NONE
 from gossamer.explain.basic_level import basic_level, weights
-from gossamer.explain.label_cache import Label, LabelCache, Labeller
+from gossamer.explain.labelling import Label, Labels
 from gossamer.explain.passages import SHOWN, SNIPPET, Passage, Texts
 from gossamer.plain_text import beginning
 from gossamer.results import Concept, Exemplar
 from gossamer.runtime import deadline
 from gossamer.tree.arrays import Meta, TreeArrays
-from gossamer.tree.browsing import concepts_of, shown_children_of, shown_concepts
+from gossamer.tree.browsing import shown_children_of
 from gossamer.tree.cobweb import CobwebTree
 
 _MOST: Final = 1 << 15
@@ -32,17 +36,48 @@ Path: TypeAlias = tuple[int, ...]
 """A shown path: nodes from the root to one of them."""
 
 
+@dataclass(frozen=True)
+class Wording:
+    """The words behind the nodes of a tree."""
+
+    texts: Texts
+    labels: Labels
+    number_of: Callable[[int], int | None]
+    """The number in the tree of the document with this passage; None where it is not there any more."""
+    tree_made: object = None
+    """Another object each time the tree was agglomerated anew: stamps of changes cannot be compared over that."""
+
+    def label_of(self, t: TreeArrays, node: int) -> Label | None:
+        """The label of an internal node; None where it has none, or one of another concept that had its id before."""
+        label = self.labels.of.get(node)
+        if label is not None:
+            for passage in label.exemplars:
+                document = self.number_of(passage)
+                if document is None or not _is_below(t, document, node):
+                    return None
+        return label
+
+
+def _is_below(t: TreeArrays, document: int, node: int) -> bool:
+    at = int(t.leaf[document])
+    while at not in (node, NONE):
+        at = int(t.parent[at])
+    return at == node
+
+
 @dataclass
 class _Described:
     """A node in words, and what has to hold for it to stay."""
 
     concept: Concept
     label: Label | None
-    """None for a leaf."""
+    """None for a leaf, and for a concept that has none."""
     weight: float
     """As a basic level, see `basic_level`."""
     seen: int
-    """The state of the tree at which all of this was found to hold."""
+    """The state of the tree at which all of this was found to hold,"""
+    labels: Labels
+    """and the labels there were."""
 
     @cached_property
     def as_basic(self) -> Concept:
@@ -58,79 +93,72 @@ class _Described:
 class Concepts:
     """The concepts of an index in words. Safe for threads that read the tree at the same time."""
 
-    def __init__(self, labeller: Labeller | None = None, *, most: int = _MOST) -> None:
-        """`labeller` words the labels; `most` concepts are cached."""
-        self._labels = LabelCache(labeller)
+    def __init__(self, *, most: int = _MOST) -> None:
+        """`most` concepts are cached."""
         self._most = most
         self._known: dict[int, _Described] = {}
         self._tree: ReferenceType[CobwebTree] | None = None
+        self._made: object = None
         self._lock = Lock()
 
     def clear(self) -> None:
         """Drop all that is cached."""
         with self._lock:
-            self._labels.clear()
             self._known = {}
 
-    def describe(self, tree: CobwebTree, texts: Texts, paths: Iterable[Sequence[int]]) -> list[tuple[Concept, ...]]:
+    def describe(self, tree: CobwebTree, words: Wording, paths: Iterable[Sequence[int]]) -> list[tuple[Concept, ...]]:
         """Shown paths as concepts, the basic level of each marked."""
         listed = [tuple(path) for path in paths]
-        known = self._find(tree, texts, listed)
+        known = self._find(tree, words, listed)
         return [_marked([known[node] for node in path]) for path in listed]
 
-    def last_of(self, tree: CobwebTree, texts: Texts, paths: Iterable[Sequence[int]]) -> list[Concept]:
+    def last_of(self, tree: CobwebTree, words: Wording, paths: Iterable[Sequence[int]]) -> list[Concept]:
         """The concept at the end of each shown path."""
         listed = [tuple(path) for path in paths]
-        known = self._find(tree, texts, listed)
+        known = self._find(tree, words, listed)
         return [known[path[-1]].concept for path in listed]
 
-    def labels(self, tree: CobwebTree, texts: Texts, paths: Iterable[Sequence[int]] | None = None) -> dict[int, str]:
-        """The labels of the nodes at the ends of shown paths; without paths, of every shown internal node."""
-        listed = None if paths is None else [tuple(path) for path in paths]
-        with deadline.holding(self._lock):
-            inner = shown_concepts(tree.arrays) if listed is None else concepts_of(tree.arrays, listed)
-            labels = {node: label.text for node, label in self._labels.find(tree, texts, inner).items()}
-        if listed is None:
-            return labels
-        leaves = [path[-1] for path in listed if path[-1] not in labels]
-        shown = texts(tree.arrays.first_document[leaves].tolist())
-        labels |= {leaf: _leaf_label(_exemplar(passage)) for leaf, passage in zip(leaves, shown, strict=True)}
-        return {path[-1]: labels[path[-1]] for path in listed}
-
-    def _find(self, tree: CobwebTree, texts: Texts, paths: list[Path]) -> Mapping[int, _Described]:
+    def _find(self, tree: CobwebTree, words: Wording, paths: list[Path]) -> Mapping[int, _Described]:
         """All nodes of these paths as they are now. Where all are cached, no lock is taken."""
-        now = int(tree.arrays.meta[Meta.CHANGES])
+        now, labels = int(tree.arrays.meta[Meta.CHANGES]), words.labels
         nodes = dict.fromkeys(chain.from_iterable(paths))
-        if self._tree is not None and self._tree() is tree:
+        if self._tree is not None and self._tree() is tree and self._made is words.tree_made:
             known = self._known  # read after the tree: `_renew` sets them in the other order
-            found = {node: each for node in nodes if (each := known.get(node)) and each.seen == now}
+            found = {
+                node: each for node in nodes if (each := known.get(node)) and each.seen == now and each.labels is labels
+            }
             if len(found) == len(nodes):
                 return found
         with deadline.holding(self._lock):
-            return self._renew(tree, texts, paths, now)
+            return self._renew(tree, words, paths, now)
 
-    def _renew(self, tree: CobwebTree, texts: Texts, paths: list[Path], now: int) -> dict[int, _Described]:
+    def _renew(self, tree: CobwebTree, words: Wording, paths: list[Path], now: int) -> dict[int, _Described]:
         """The same, where some are not cached or have changed."""
-        if self._tree is None or self._tree() is not tree:
-            self._known, self._tree = {}, ref(tree)
-        t, known = tree.arrays, self._known
+        if self._tree is None or self._tree() is not tree or self._made is not words.tree_made:
+            self._known, self._tree, self._made = {}, ref(tree), words.tree_made
+        t, known, labels = tree.arrays, self._known, words.labels
         path_of = _prefixes(paths)
-        outdated = [node for node in path_of if node not in known or known[node].seen != now]
-        labels = self._labels.find(tree, texts, concepts_of(t, paths)) if outdated else {}
-        held = {node for node in outdated if node in known and known[node].holds(t, path_of[node], labels.get(node))}
-        documents = {node: _exemplars_of(t, node, labels.get(node)) for node in outdated if node not in held}
+        outdated = [
+            node for node in path_of if node not in known or known[node].seen != now or known[node].labels is not labels
+        ]
+        label_of = {node: words.label_of(t, node) for node in outdated if t.n_children[node] > 0}
+        held = {node for node in outdated if node in known and known[node].holds(t, path_of[node], label_of.get(node))}
+        documents = {
+            node: _exemplars_of(t, node, label_of.get(node), words.number_of) for node in outdated if node not in held
+        }
         wanted = list(dict.fromkeys(chain.from_iterable(documents.values())))
-        shown = dict(zip(wanted, texts(wanted) if wanted else (), strict=True))
+        shown = dict(zip(wanted, words.texts(wanted) if wanted else (), strict=True))
         children = dict(zip(documents, shown_children_of(t, list(documents)), strict=True))
         for node, weight in zip(outdated, weights(t, outdated, tree.root), strict=True):
             if node in held:
                 known[node].weight = weight
+                known[node].labels = labels
                 known[node].seen = now  # last: other threads may be reading
                 continue
             known.pop(node, None)  # so that it counts as new
             exemplars = tuple(_exemplar(shown[document]) for document in documents[node])
-            concept = _concept(t, path_of[node], children[node], labels.get(node), exemplars)
-            known[node] = _Described(concept, labels.get(node), weight, now)
+            concept = _concept(t, path_of[node], children[node], label_of.get(node), exemplars)
+            known[node] = _Described(concept, label_of.get(node), weight, now, labels)
         found = {node: known[node] for node in path_of}
         while len(known) > self._most:
             del known[next(iter(known))]
@@ -155,32 +183,40 @@ def _marked(path: Sequence[_Described]) -> tuple[Concept, ...]:
 def _concept(
     t: TreeArrays, path: Path, children: tuple[int, ...], label: Label | None, exemplars: tuple[Exemplar, ...]
 ) -> Concept:
-    """The node that a path leads to; `label` is None for a leaf."""
+    """The node that a path leads to."""
     node, parent = path[-1], path[-2] if len(path) > 1 else None
-    size = int(t.size[node])
+    size, is_leaf = int(t.size[node]), not children
     return Concept(
         id=node,
         size=size,
         depth=len(path) - 1,
-        label=_leaf_label(exemplars[0]) if label is None else label.text,
+        label=label.text if label is not None else text_label(exemplars[0], size, is_leaf=is_leaf),
         parent=parent,
         children=children,
         terms=() if label is None else label.terms,
         exemplars=exemplars,
-        spread=0.0 if label is None else float(np.sqrt(t.m2[t.row[node]].sum() / size)),
+        spread=0.0 if is_leaf else float(np.sqrt(t.m2[t.row[node]].sum() / size)),
         utility=0.0 if parent is None else size / int(t.size[parent]) * (float(t.h[parent]) - float(t.h[node])),
         path=path,
     )
 
 
-def _exemplars_of(t: TreeArrays, node: int, label: Label | None) -> tuple[int, ...]:
-    return (int(t.first_document[node]),) if label is None else label.exemplars
+def _exemplars_of(
+    t: TreeArrays, node: int, label: Label | None, number_of: Callable[[int], int | None]
+) -> tuple[int, ...]:
+    """The documents that stand for a node: those of its label, or the first one below it."""
+    if label is not None and label.exemplars:
+        return tuple(number for passage in label.exemplars if (number := number_of(passage)) is not None)
+    while t.n_children[node] > 0:
+        node = int(t.first_child[node])
+    return (int(t.first_document[node]),)
 
 
 def _exemplar(passage: Passage) -> Exemplar:
     return Exemplar(passage.id, beginning(passage.text, SHOWN))
 
 
-def _leaf_label(shown: Exemplar) -> str:
-    """The beginning of a leaf's text, or its id where that is empty."""
-    return beginning(shown.text, SNIPPET) or shown.id
+def text_label(shown: Exemplar, size: int, *, is_leaf: bool) -> str:
+    """The beginning of a text, or its id where that is empty: the label of a leaf, or of a concept that has none."""
+    text = beginning(shown.text, SNIPPET) or shown.id
+    return text if is_leaf else f"“{text}” and {size - 1} like it"

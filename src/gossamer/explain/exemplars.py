@@ -1,4 +1,4 @@
-"""Documents that stand for a concept: the one nearest to its mean, then typical ones that differ from it."""
+"""Documents that stand for a concept: the one nearest to the mean, then typical ones that differ from it."""
 
 from typing import Final
 
@@ -11,15 +11,16 @@ _MOST: Final = 3
 """Exemplars of a concept, at most."""
 
 
-def exemplars(t: TreeArrays, node: int, documents: Longs) -> tuple[int, ...]:
-    """Up to three of `documents`, members of the internal node `node`, no two of one leaf.
+def exemplars(t: TreeArrays, documents: Longs) -> tuple[int, ...]:
+    """Up to three of `documents`, which are members of one concept; no two of one leaf.
 
-    The first is nearest to the mean. Each further one is, among the nearer half, the furthest from those chosen.
+    The first is nearest to their mean. Each further one is, among the nearer half, the furthest from those chosen.
     """
+    members = t.vectors[t.row[t.leaf[documents]]].astype(np.float64)
+    distances = np.square(members - members.mean(axis=0)).sum(axis=1)
     _, firsts = np.unique(t.leaf[documents], return_index=True)
-    candidates = documents[np.sort(firsts)]
-    members = t.vectors[t.row[t.leaf[candidates]]].astype(np.float64)
-    distances = np.square(members - t.mean[t.row[node]]).sum(axis=1)
+    firsts.sort()
+    candidates, members, distances = documents[firsts], members[firsts], distances[firsts]
     nearer = np.argsort(distances, kind="stable")[: max(_MOST, (len(distances) + 1) // 2)]
     candidates, members = candidates[nearer], members[nearer]
     if len(candidates) <= _MOST:

@@ -14,12 +14,12 @@ smoothed towards r where there are few siblings.
 The label has up to three terms: the best one, and others that members hold which have none of those before. A concept
 that few terms cover is a mixture, and named by its parts.
 
-Everything here is a function of its arguments: no tree, no cache. See `label_cache` for those.
+Everything here is a function of its arguments: no tree, no cache. See `proposals` for those.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from gossamer.explain.terms import Counts, Terms, contains, related
@@ -52,6 +52,9 @@ _AGAIN: Final = 0.5
 """What a holder counts that holds another term of the label already. (Area under the ROC curve of labels by meaning and
 by words, mean of three collections: .895 and .811 with 1, .900 and .824 with .6, .898 and .824 with 0.)"""
 
+_ALTERNATIVES: Final = 5
+"""Labels that a concept can choose from, at most."""
+
 _COVERED: Final = 0.3
 _BROAD: Final = 0.6
 """A label that fewer members than this share hold a term of, and whose first term has a lower breadth, tells little."""
@@ -64,7 +67,7 @@ _MUTUAL: Final = 0.4
 
 
 def distinctive_terms(
-    members: Counts, siblings: Counts, corpus: Counts, breadth: Callable[[str], float] = lambda key: 1.0
+    members: Counts, siblings: Counts, corpus: Counts, breadth: Callable[[str], float] | None = None
 ) -> Scores:
     """At most ten terms of a concept, best first; a term related to a better one is left out.
 
@@ -72,8 +75,9 @@ def distinctive_terms(
     """
     scores = _scores(members, siblings, corpus)
     ranked = sorted(scores, key=lambda key: (-scores[key], key))[:_CANDIDATES]
-    scores |= {key: scores[key] * math.sqrt(breadth(key)) for key in ranked}
-    ranked.sort(key=lambda key: (-scores[key], key))
+    if breadth is not None:
+        scores |= {key: scores[key] * math.sqrt(breadth(key)) for key in ranked}
+        ranked.sort(key=lambda key: (-scores[key], key))
     longer = [key for key in ranked if " " in key or not key.isascii()]
     chosen: dict[str, float] = {}
     for key in ranked:
@@ -98,7 +102,7 @@ def _scores(members: Counts, siblings: Counts, corpus: Counts) -> dict[str, floa
         p = (count - 0.7 * math.sqrt(count)) / n  # a lower bound: less what chance may have added
         apart = 1.0  # for the root, which has no siblings
         if siblings.passages:
-            q = (siblings.of[key] + _SMOOTHING * r) / (siblings.passages + _SMOOTHING)
+            q = (siblings.count(key) + _SMOOTHING * r) / (siblings.passages + _SMOOTHING)
             if p < _RARER * q:
                 continue
             apart = _SIBLINGS * math.log(p / q) + (1.0 - _SIBLINGS) * math.log(p / r)
@@ -130,10 +134,15 @@ def _is_phrase(longer: str, key: str, members: Counts) -> bool:
     )
 
 
-def breadth_of(key: str, passages: Sequence[Terms], parts: Sequence[int]) -> float:
-    """exp(entropy) of the parts of those that hold a term, over that of the parts of all passages: 1 if alike."""
-    holders = Counter(part for part, terms in zip(parts, passages, strict=True) if key in terms)
-    return min(1.0, _effective(holders) / _effective(Counter(parts)))
+def breadth_of(passages: Sequence[Terms], parts: Sequence[int]) -> Callable[[str], float]:
+    """A function of a term: exp(entropy) of the parts of those that hold it, over that of all passages; 1 if alike."""
+    everywhere = _effective(Counter(parts))
+
+    def breadth(key: str) -> float:
+        holders = Counter([part for part, terms in zip(parts, passages, strict=True) if key in terms])
+        return min(1.0, _effective(holders) / everywhere)
+
+    return breadth
 
 
 def _effective(counts: Counter[int]) -> float:
@@ -141,47 +150,64 @@ def _effective(counts: Counter[int]) -> float:
     return math.exp(-sum(count / total * math.log(count / total) for count in counts.values()))
 
 
-def in_label(terms: Scores, passages: Sequence[Terms]) -> list[str]:
-    """The keys of the terms that make the label: the first, then up to two more by score and by whom they add.
+class Holders:
+    """Which passages hold each of some terms: one bit for each passage."""
 
-    A term counts for its holders that hold none of those chosen, and a little for the others.
+    def __init__(self, keys: Sequence[str], passages: Sequence[Terms]) -> None:
+        self.passages = len(passages)
+        self.masks = [_mask(key, passages) for key in keys]
+
+    def covered(self, terms: Iterable[int]) -> float:
+        """The share of the passages that hold one of the terms, which are given by their places."""
+        together = 0
+        for term in terms:
+            together |= self.masks[term]
+        return together.bit_count() / max(1, self.passages)
+
+
+def _mask(key: str, passages: Sequence[Terms]) -> int:
+    return int("".join(["1" if key in terms else "0" for terms in passages]) or "0", 2)
+
+
+def in_label(scores: Sequence[float], holders: Holders, without: frozenset[int] = frozenset()) -> tuple[int, ...]:
+    """The places of the terms that make the label: the best, then up to two more by score and by whom they add.
+
+    A term counts for its holders that hold none of those chosen, and a little for the others. `scores` are in falling
+    order.
     """
-    chosen: list[str] = []
-    left, covered = list(terms), set[int]()
+    chosen: list[int] = []
+    left, covered = [term for term in range(len(scores)) if term not in without], 0
     while left and len(chosen) < _IN_LABEL:
-        values = {}
-        for key, score in left:
-            holders = [at for at, each in enumerate(passages) if key in each]
-            fresh = sum(at not in covered for at in holders) / max(1, len(holders))
-            values[key] = score * (_AGAIN + (1.0 - _AGAIN) * fresh) if chosen else score
-        best = max(values, key=lambda key: values[key])  # of equals the first
-        if chosen and values[best] < _WORTH * terms[0][1]:
+        values = [scores[term] * _worth(holders.masks[term], covered) for term in left] if chosen else [scores[left[0]]]
+        best = max(range(len(values)), key=values.__getitem__)  # of equals the first
+        if chosen and values[best] < _WORTH * scores[chosen[0]]:
             break
-        chosen.append(best)
-        left = [(key, score) for key, score in left if key != best]
-        covered.update(at for at, each in enumerate(passages) if best in each)
-    return chosen
+        covered |= holders.masks[left[best]]
+        chosen.append(left.pop(best))
+    return tuple(chosen)
 
 
-def coverage(keys: Sequence[str], passages: Sequence[Terms]) -> float:
-    """The share of passages that hold one of the terms."""
-    return sum(any(key in terms for key in keys) for terms in passages) / max(1, len(passages))
+def _worth(mask: int, covered: int) -> float:
+    return _AGAIN + (1.0 - _AGAIN) * (mask & ~covered).bit_count() / max(1, mask.bit_count())
 
 
-def is_mixture(keys: Sequence[str], passages: Sequence[Terms], parts: Sequence[int]) -> bool:
+def alternatives(terms: Scores, holders: Holders) -> tuple[tuple[int, ...], ...]:
+    """Possible labels of a concept, the best one first; the last term of each is not in those that follow."""
+    scores, dropped = [score for _, score in terms], frozenset[int]()
+    found: list[tuple[int, ...]] = []
+    while len(found) < _ALTERNATIVES and (label := in_label(scores, holders, dropped)):
+        found.append(label)
+        dropped |= {label[-1]}
+    return tuple(found)
+
+
+def is_mixture(
+    first: str, label: Sequence[int], holders: Holders, passages: Sequence[Terms], parts: Sequence[int]
+) -> bool:
     """Whether a concept has several parts and a label that covers little of them, and that in one place."""
-    if not parts or not keys:
+    if not parts or holders.covered(label) >= _COVERED:
         return False
-    return coverage(keys, passages) < _COVERED and breadth_of(keys[0], passages, parts) < _BROAD
-
-
-def unlike(terms: Scores, taken: Set[frozenset[str]], passages: Sequence[Terms]) -> Scores:
-    """The terms without the last of the label, dropped one by one until the label is none of those in `taken`."""
-    while frozenset(keys := in_label(terms, passages)) in taken:
-        terms = [(key, score) for key, score in terms if not keys or key != keys[-1]]
-        if not terms:
-            break
-    return terms
+    return breadth_of(passages, parts)(first) < _BROAD
 
 
 def usual_form(key: str, passages: Iterable[Terms]) -> str:

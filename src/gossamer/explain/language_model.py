@@ -4,9 +4,10 @@ openai   any server that speaks OpenAI's protocol: POST $OPENAI_BASE_URL/chat/co
          $OPENAI_API_KEY where it wants one
 ollama   POST $OLLAMA_HOST/api/chat, on this machine unless the variable says otherwise
 
-One concept is one call: its terms, the beginnings of a few documents, and the name of the concept above it are sent,
-nothing else. A labeller makes a limited number of calls, and none after three failures in a row: the label of a concept
-is then its own terms. Keys are read when a call is made, and neither stored nor logged.
+One concept is one call: its terms, the beginnings of a few documents, and the labels of the concepts above, beside and
+below it are sent, nothing else. Calls are made in the background, and no more than a limited number, none after three
+failures in a row: the label of a concept is then its own terms. Keys are read when a call is made, and neither stored
+nor logged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from gossamer.errors import ParameterError, ServiceError
-from gossamer.explain.label_cache import Labeller
+from gossamer.explain.naming import Labeller
 from gossamer.plain_text import one_line
 from gossamer.results import LabelRequest
 
@@ -61,6 +62,11 @@ class LanguageModel:
     """Calls that are left."""
     _failures: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def name(self) -> str:
+        """By which the same model is known again: names that it gave are kept."""
+        return f"{self.kind}:{self.model}"
 
     def __call__(self, request: LabelRequest) -> str:
         """The name of a concept, or the suggestion where no more calls are made."""
@@ -101,6 +107,10 @@ def prompt(request: LabelRequest) -> str:
     lines = [f"Terms: {', '.join(request.terms)}"] if request.terms else []
     if request.parent:
         lines.append(f"It is part of: {request.parent}")
+    if request.siblings:
+        lines.append(f"Beside it are: {'; '.join(request.siblings)}")
+    if request.parts:
+        lines.append(f"Its parts: {'; '.join(request.parts)}")
     lines += ["Texts:", *(f"- {text}" for text in request.exemplars), f"The group has {request.size} texts. Its name:"]
     return "\n".join(lines)
 

@@ -22,3 +22,6 @@ SNIPPET: Final = 60
 
 SHOWN: Final = 200
 """Characters of an exemplar, at most."""
+
+Pause: TypeAlias = Callable[[], None]
+"""Called between two concepts of a long work: raises to end it, or lets other threads run."""

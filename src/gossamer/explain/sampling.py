@@ -1,30 +1,29 @@
-"""Concept → a sample of its members, and the terms of their passages.
+"""Concept → a sample of its members, and a fingerprint of what its label is made from.
 
 A label costs the same for a large concept as for a small one, because only a sample of the members is read. Samples
-are always the same, nested, and nearly the same after a small change: every document has a fixed pseudo-random
+are always the same, nested, and nearly the same after a small change: every passage has a fixed pseudo-random
 number, and a sample takes the members whose number is below a bound, a power of two chosen by the concept's size.
-So the sample of a concept, as far as it lies below a child, is part of the child's own sample, and one document more
-or less changes a sample by at most one.
+So the sample of a concept, as far as it lies below a child, is part of the child's own sample.
+
+Documents that came since the tree was last agglomerated are left out as long as they are at most a fifth of a concept.
+So a few documents more change no label, and which labels change depends on the tree alone, not on when they are made.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final
+from zlib import crc32
 
 import numpy as np
 
 from gossamer.array_types import NONE, Longs
-from gossamer.explain.passages import READ, Texts
-from gossamer.explain.terms import Counts, Terms, terms_of
-from gossamer.runtime import deadline
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.browsing import shown_children
-from gossamer.tree.cobweb import CobwebTree
-
-DRIFT: Final = 1.25
-"""Labels and the counts of the corpus are made again after growing or shrinking by more than this factor."""
+from gossamer.tree.structure import parents_first
 
 _BITS: Final = 32
-"""Of a document's pseudo-random number."""
+"""Of a passage's pseudo-random number."""
 
 _READ: Final = 256
 """Members of a concept whose texts are read, at most."""
@@ -35,14 +34,17 @@ _CORPUS: Final = 1536
 _IN_PARTS: Final = 100
 """Passages from which on the parts of a concept are looked at."""
 
-_MEASURED: Final = 1024
-"""Members whose vectors are compared with the mean, at most."""
+_NEW: Final = 0.2
+"""Share of a concept up to which documents that came since the last agglomeration are left out."""
 
-_CACHED_TERMS: Final = 1 << 14
-"""Passages whose terms are cached. Without the cache, the first 50 searches of 20,000 documents took 1.3 s, not 1.0."""
+_CACHED: Final = 1 << 12
+"""Concepts whose samples are cached."""
 
-_CACHED_SAMPLES: Final = 1 << 10
-"""Concepts whose samples are cached until the tree changes. Sampling the root of 20,000 documents takes 1 ms."""
+_SKETCH: Final = 16
+"""Passages of a sketch, at most."""
+
+_VERSION: Final = 1
+"""Raise this when labels of the same members change, so that those on disk are made again."""
 
 
 def sample(documents: Longs, most: int, *, bound: int = 0) -> Longs:
@@ -78,93 +80,141 @@ def _numbers(documents: Longs) -> Longs:
     return mixed
 
 
-def parts_of(t: TreeArrays, node: int, documents: Longs) -> list[int]:
-    """The shown child of a node that each of its documents is below."""
-    parents, shown = t.parent, set(shown_children(t, node).tolist())
-    found: dict[int, int] = {}
-    for leaf in set(t.leaf[documents].tolist()):
-        part = leaf
-        while part not in shown:
-            part = int(parents[part])
-        found[leaf] = part
-    return [found[leaf] for leaf in t.leaf[documents].tolist()]
+@dataclass(frozen=True)
+class TreeState:
+    """One state of a tree, as labels need it. Nobody changes these arrays."""
+
+    arrays: TreeArrays
+    """With `vectors` of every leaf; means and moments are not used."""
+    passages: Longs
+    """The id of each document, by its number in the tree; NONE where it was removed."""
+    settled: int
+    """Number of the first document that came since the tree was last agglomerated."""
+
+    def signature(self) -> int:
+        """A checksum that tells this state of the tree from others: the parents of all nodes, and all passages."""
+        slots = int(self.arrays.meta[Meta.SLOTS])
+        return crc32(self.passages.tobytes(), crc32(self.arrays.parent[:slots].tobytes(), self.settled & 0xFFFFFFFF))
 
 
-class Sample(NamedTuple):
-    """Members of one concept: documents as the tree numbers them."""
+class Members:
+    """The members of a tree's concepts. The documents stand in depth-first order: those below a node are together."""
 
-    read: Longs
-    measured: Longs
-
-
-class Members(NamedTuple):
-    """What a label and exemplars of one concept are made from."""
-
-    terms: list[Terms]
-    """Of each member that is read."""
-    siblings: Counts
-    """Terms of the siblings' members that are in the parent's sample."""
-    measured: Longs
-    """Members whose vectors are compared with the mean."""
-    parts: list[int]
-    """Of each member that is read, the shown child that it is below; empty for a small concept."""
-
-
-class Sampler:
-    """Reads the members of a tree's concepts; caches samples and terms. One sampler serves one tree."""
-
-    def __init__(self) -> None:
-        self._terms: dict[int, Terms] = {}
-        self._corpus: tuple[int, Counts] | None = None
-        self._samples: dict[int, Sample] = {}
-        self._sampled = NONE  # the state of the tree at which the samples were taken
+    def __init__(self, state: TreeState) -> None:
+        t = state.arrays
+        self.arrays = t
+        self.root = int(t.meta[Meta.ROOT])
+        self._starts, documents = _depth_first(t, self.root)
+        self.documents = documents
+        self.passages = state.passages[documents]
+        self._numbers = _numbers(self.passages)
+        self._known = documents < state.settled
+        self._counts = np.concatenate([[0], np.cumsum(self._known)])
+        self._samples: dict[int, tuple[Longs, bytes]] = {}
         self._bound = 0
+        within = self._candidates(self.root)
+        self._bound = _bound(self._numbers[within], _CORPUS)
+        self.corpus = self.sample(self.root)
+        self._of_corpus = self._digest(self.root)
 
-    def members(self, tree: CobwebTree, texts: Texts, parents: Mapping[int, int]) -> Iterator[tuple[int, Members]]:
-        """Each node with its members; `parents` are those in the view, NONE for the root.
+    def span(self, node: int) -> tuple[int, int]:
+        """The places of the documents below a node: from the first up to the last, exclusive."""
+        start = int(self._starts[node])
+        return start, start + int(self.arrays.size[node])
 
-        The texts of all are read at once, before the first is returned.
-        """
-        self._sample_root(tree)
-        sampled = [self._sample(tree, node).read for node in (*(set(parents.values()) - {NONE}), *parents)]
-        self._read(texts, np.unique(np.concatenate(sampled)).tolist())
-        for node, parent in parents.items():
-            read, measured = self._sample(tree, node)
-            mine = set(read.tolist())
-            beside = [] if parent == NONE else self._sample(tree, parent).read.tolist()
-            siblings = Counts.over(self._read(texts, [each for each in beside if each not in mine]))
-            parts = parts_of(tree.arrays, node, read) if tree.arrays.size[node] >= _IN_PARTS else []
-            yield node, Members(self._read(texts, read.tolist()), siblings, measured, parts)
+    def sample(self, node: int) -> Longs:
+        """Places of members that stand for a concept, in the order of their passages."""
+        return self._sampled(node)[0]
 
-    def corpus(self, tree: CobwebTree, texts: Texts) -> Counts:
-        """Terms of the corpus: of the root's sample, counted again when the corpus has grown or shrunk by `DRIFT`."""
-        size = tree.n_documents
-        if self._corpus is None or not size / DRIFT <= self._corpus[0] <= size * DRIFT:
-            self._sample_root(tree)
-            self._corpus = size, Counts.over(self._read(texts, self._sample(tree, tree.root).read.tolist()))
-        return self._corpus[1]
+    def sketch(self, node: int) -> tuple[int, ...]:
+        """A few passages that stand for a concept, in ascending order; a small change changes few of them or none."""
+        places = self.sample(node)
+        lowest = np.argsort(self._numbers[places], kind="stable")[:_SKETCH]
+        found: list[int] = np.sort(self.passages[places[lowest]]).tolist()
+        return tuple(found)
 
-    def _sample_root(self, tree: CobwebTree) -> None:
-        """Drop samples of another state of the tree. The root's sample sets the bound of all others."""
-        changes = int(tree.arrays.meta[Meta.CHANGES])
-        if self._sampled != changes or len(self._samples) > _CACHED_SAMPLES:
-            self._samples.clear()
-            self._sampled = changes
-            self._bound = bound_of(tree.documents_below(tree.root), _CORPUS)
+    def places_of(self, passages: Iterable[int]) -> dict[int, int]:
+        """The places of passages; those that are not there are left out."""
+        wanted = np.array(sorted(set(passages)), np.int64)
+        places = np.flatnonzero(np.isin(self.passages, wanted))
+        return dict(zip(self.passages[places].tolist(), places.tolist(), strict=True))
 
-    def _sample(self, tree: CobwebTree, node: int) -> Sample:
+    def _digest(self, node: int) -> bytes:
+        """A hash of the sample of a concept: passages and their vectors."""
+        return self._sampled(node)[1]
+
+    def _sampled(self, node: int) -> tuple[Longs, bytes]:
         if node not in self._samples:
-            documents = tree.documents_below(node)
-            self._samples[node] = Sample(sample(documents, _READ, bound=self._bound), sample(documents, _MEASURED))
+            if len(self._samples) >= _CACHED:
+                self._samples = {}
+            places = self._candidates(node)
+            if len(places) > _READ:
+                numbers = self._numbers[places]
+                places = places[numbers < max(self._bound, _bound(numbers, _READ))]
+            places = places[np.argsort(self.passages[places], kind="stable")]
+            t = self.arrays
+            keys = t.key[t.row[t.leaf[self.documents[places]]]]
+            digest = blake2b(self.passages[places].tobytes() + keys.tobytes(), digest_size=8).digest()
+            self._samples[node] = places, digest
         return self._samples[node]
 
-    def _read(self, texts: Texts, documents: Sequence[int]) -> list[Terms]:
-        missing = [document for document in documents if document not in self._terms]
-        if missing:
-            if len(self._terms) + len(missing) > _CACHED_TERMS:
-                self._terms.clear()
-                missing = list(documents)
-            for document, passage in zip(missing, texts(missing), strict=True):
-                deadline.check()
-                self._terms[document] = terms_of(passage.text[:READ])
-        return [self._terms[document] for document in documents]
+    def _candidates(self, node: int) -> Longs:
+        """Places of the members that may be in the sample: those that were agglomerated, unless many came since."""
+        start, stop = self.span(node)
+        known = int(self._counts[stop] - self._counts[start])
+        if known == stop - start or known < (1.0 - _NEW) * (stop - start):
+            return np.arange(start, stop)
+        return start + np.flatnonzero(self._known[start:stop])
+
+    def siblings(self, node: int, parent: int) -> tuple[Longs, Longs]:
+        """Places in the parent's sample: those below the node, and the others."""
+        start, stop = self.span(node)
+        places = self.sample(parent)
+        inside = (places >= start) & (places < stop)
+        return places[inside], places[~inside]
+
+    def parts(self, node: int) -> list[int]:
+        """Of each place in the sample, the shown child that it is below; empty for a small concept."""
+        if self.arrays.size[node] < _IN_PARTS:
+            return []
+        children = shown_children(self.arrays, node)
+        starts = self._starts[children]
+        order = np.argsort(starts)
+        found = np.searchsorted(starts[order], self.sample(node), side="right") - 1
+        parts: list[int] = children[order[found]].tolist()
+        return parts
+
+    def fingerprint(self, node: int, parent: int) -> int:
+        """A hash of all that the label of a concept below a shown parent is made from; NONE for the root."""
+        found = blake2b(self._digest(node), digest_size=7, salt=bytes([_VERSION]))
+        found.update(self._of_corpus)
+        if parent != NONE:
+            found.update(self._digest(parent))
+        found.update(np.array(self.parts(node), np.int64).tobytes())
+        return int.from_bytes(found.digest(), "little")
+
+
+def _depth_first(t: TreeArrays, root: int) -> tuple[Longs, Longs]:
+    """Where the documents below each node start in depth-first order, by node; and the documents in that order."""
+    order = parents_first(t, root)
+    sizes, children = t.size[order], t.n_children[order]
+    before = np.cumsum(sizes) - sizes
+    first = 1 + np.cumsum(children) - children
+    starts = np.zeros(len(order), np.int64)
+    at, stop = 0, 1  # a level of the tree in `order`
+    while stop < len(order):
+        above = np.repeat(np.arange(at, stop), children[at:stop])
+        below = slice(stop, stop + len(above))
+        starts[below] = starts[above] + before[below] - before[first[above]]
+        at, stop = stop, below.stop
+    leaves = children == 0
+    places, waiting = starts[leaves], t.first_document[order[leaves]]
+    documents = np.empty(int(sizes[0]), np.int64)
+    while len(waiting):
+        documents[places] = waiting
+        waiting = t.next_document[waiting]
+        more = waiting != NONE
+        places, waiting = places[more] + 1, waiting[more]
+    by_node = np.zeros(len(t.size), np.int64)
+    by_node[order] = starts
+    return by_node, documents

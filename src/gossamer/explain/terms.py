@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
@@ -209,6 +209,8 @@ class Counts:
 
     of: Counter[str]
     passages: int
+    less: Counter[str] = field(default_factory=Counter)
+    """Counts that are to be taken away: the difference is not computed for terms that nobody asks for."""
 
     @classmethod
     def over(cls, passages: Iterable[Terms]) -> Counts:
@@ -216,6 +218,14 @@ class Counts:
         listed = list(passages)
         return cls(Counter(chain.from_iterable(listed)), len(listed))
 
+    def without(self, part: Counts) -> Counts:
+        """The counts of the passages that are left when those of `part` are taken away."""
+        return Counts(self.of, self.passages - part.passages, part.of)
+
+    def count(self, key: str) -> int:
+        """The number of passages that hold a term."""
+        return self.of[key] - self.less[key]
+
     def share(self, key: str) -> float:
         """The share of passages that hold a term, smoothed so that it is never 0 or 1."""
-        return (self.of[key] + 0.5) / (self.passages + 1.0)
+        return (self.count(key) + 0.5) / (self.passages + 1.0)

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from gossamer.checks import one_of, positive
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.errors import ParameterError, StateError, UnknownFieldWarning, enough_memory
-from gossamer.explain.label_cache import Labeller
 from gossamer.explain.language_model import as_labeller
+from gossamer.explain.naming import Labeller
 from gossamer.filters import parse
 from gossamer.index import overview
 from gossamer.index.batch import Batch, as_ids, check_batch
@@ -87,8 +87,8 @@ class Index:
         passages are short); None never splits.
         `language`: "english", "german", … whose words are found in all their forms; "none" for words as they stand;
         "auto" takes that of the first documents.
-        `labeller`: "openai:<model>", "ollama:<model>" or a callable that gets a `LabelRequest`; called once for each
-        concept that is shown, and again when it has changed much. Where it fails, its own terms are its label.
+        `labeller`: "openai:<model>", "ollama:<model>" or a callable that gets a `LabelRequest`. It is called in the
+        background, once for each concept, and again when it has changed much. Where it fails, terms are the label.
         """
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
         self._begin(Store.in_memory(new_settings(loaded, max_tokens, overlap, language)), loaded, labeller)
@@ -398,6 +398,13 @@ class Index:
         with self.state.view() as view:
             return [] if view is None else overview.changes(view, since)
 
+    def rename_concept(self, id: int, name: str | None) -> None:
+        """Call a concept by a name instead of its label, here and wherever it is shown; None takes the name away.
+
+        The name is durable. It stays with the documents of the concept, also when the tree is rebuilt.
+        """
+        self.state.rename_concept(id, name)
+
     @overload
     def assign(self, text: str) -> tuple[Concept, ...]: ...
     @overload
@@ -415,6 +422,8 @@ class Index:
         """The label of every shown concept that is no single document, by its id; with `ids`, those of these concepts,
         whatever they are, and `UnknownIdError` where one is not there."""
         wanted = None if ids is None else list(ids)
+        if wanted is None:
+            self.state.finish_labels()
         with self.state.view(next(iter(wanted or ()), None)) as view:
             return {} if view is None else view.labels(wanted)
 

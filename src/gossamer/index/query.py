@@ -17,11 +17,12 @@ from gossamer.array_types import Floats, Longs, PassageNumber
 from gossamer.checks import as_vectors
 from gossamer.encoders import Encoder, check_texts
 from gossamer.errors import DtypeError, ParameterError, UnknownIdError
-from gossamer.explain.concepts import Concepts
+from gossamer.explain.concepts import Concepts, Wording
 from gossamer.explain.passages import READ, SHOWN, Passage
 from gossamer.filters import Node
 from gossamer.index.document_table import DocumentTable
 from gossamer.index.encoding import encode
+from gossamer.index.labelling import Frozen, Labelling, frozen
 from gossamer.lexical.query_text import QueryText
 from gossamer.lexical.query_text import parse as parse_query
 from gossamer.lexical.scores import LexicalScores
@@ -30,7 +31,7 @@ from gossamer.rank.fusion import WEIGHT
 from gossamer.rank.request import Restriction, as_flags
 from gossamer.results import Concept
 from gossamer.store import DocumentRow, Settings, rows
-from gossamer.tree.browsing import shown_path, shown_paths
+from gossamer.tree.browsing import concepts_of, shown_concepts, shown_path, shown_paths
 from gossamer.vector_index.vector_index import VectorIndex
 
 
@@ -43,6 +44,10 @@ class View:
     concepts: Concepts
     words: Words
     table: DocumentTable
+    labelling: Labelling
+    operation: int
+    labelled: bool
+    """Whether labels that are missing are made. A search takes those that are there."""
 
     def passages(self, documents: npt.ArrayLike) -> list[PassageNumber]:
         """The numbers in the database of passages, which the tree numbers otherwise and calls documents."""
@@ -65,17 +70,31 @@ class View:
 
     def labels(self, ids: Sequence[int] | None) -> dict[int, str]:
         """The labels of some concepts, or of every shown concept above the leaves."""
-        nodes = None if ids is None else [as_concept(self.vectors, id) for id in ids]
-        paths = None if nodes is None else shown_paths(self.vectors.tree.arrays, nodes)
-        return self.concepts.labels(self.vectors.tree, self.texts, paths)
+        t = self.vectors.tree.arrays
+        nodes = list(shown_concepts(t)) if ids is None else [as_concept(self.vectors, id) for id in ids]
+        return {concept.id: concept.label for concept in self.last_of(shown_paths(t, nodes))}
 
     def describe(self, paths: Iterable[Sequence[int]]) -> list[tuple[Concept, ...]]:
         """Shown paths as concepts, the basic level of each marked."""
-        return self.concepts.describe(self.vectors.tree, self.texts, paths)
+        listed = list(paths)
+        return self.concepts.describe(self.vectors.tree, self._wording(listed), listed)
 
     def last_of(self, paths: Iterable[Sequence[int]]) -> list[Concept]:
         """The concept at the end of each shown path."""
-        return self.concepts.last_of(self.vectors.tree, self.texts, paths)
+        listed = list(paths)
+        return self.concepts.last_of(self.vectors.tree, self._wording(listed), listed)
+
+    def frozen(self) -> Frozen:
+        """A copy of the tree, and the names that were given by hand."""
+        return frozen(self.vectors, self.operation, self.db)()
+
+    def _wording(self, paths: Sequence[Sequence[int]]) -> Wording:
+        labels = self.labelling.current
+        if self.labelled:
+            inner = concepts_of(self.vectors.tree.arrays, paths).keys()
+            labels = self.labelling.shown_in(self.frozen, self.operation, self.texts, paths, inner)
+        ids, made = self.vectors.state.ids, self.vectors.state.history
+        return Wording(self.texts, labels, lambda passage: ids.number(passage) if passage in ids else None, made)
 
 
 @dataclass(frozen=True)

@@ -9,26 +9,39 @@ import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from gossamer.array_types import Floats
 from gossamer.encoders import Encoder, check_texts
-from gossamer.errors import ClosedError, DegradedError, ReadOnlyError, StateError, UnknownIdError, enough_memory
+from gossamer.errors import (
+    ClosedError,
+    DegradedError,
+    GossamerError,
+    ReadOnlyError,
+    StateError,
+    UnknownIdError,
+    enough_memory,
+)
 from gossamer.explain.concepts import Concepts
-from gossamer.explain.label_cache import Labeller, is_labelling
+from gossamer.explain.naming import Labeller, is_labelling
 from gossamer.explain.novelty import Baseline
+from gossamer.explain.passages import Texts
+from gossamer.explain.sampling import TreeState
 from gossamer.index.document_table import DocumentTable
 from gossamer.index.encoding import encode, reload_encoder
+from gossamer.index.labelling import SMALL, Frozen, Labelling, frozen, passage_texts
 from gossamer.index.query import Query, View, check_query, query_vectors
+from gossamer.index.renaming import anchored, renamed
 from gossamer.index.replay import LoggedTree, StagedStep, stage
 from gossamer.index.words import change_words
 from gossamer.runtime import deadline
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.runtime.locks import ReadWriteLock, Turn
 from gossamer.runtime.process import OpenedIn
-from gossamer.store import Change, Settings, Step, Store, rows
+from gossamer.store import Change, NameRow, Settings, Step, Store, rows
 from gossamer.vector_index import VectorIndex
 
 _log = logging.getLogger("gossamer.index")
@@ -41,7 +54,7 @@ class IndexState:
         self.store = store
         self.tree = LoggedTree(store)
         self.encoder = encoder
-        self.concepts = Concepts(labeller)
+        self.concepts = Concepts()
         self.table = DocumentTable()
         self.baseline: tuple[VectorIndex, Baseline] | None = None
         self._labeller = labeller
@@ -50,7 +63,10 @@ class IndexState:
         self._lock = ReadWriteLock()
         self._one_writer = Turn()
         self._broken: BaseException | None = None
+        self.labelling = Labelling(store, labeller, self._freeze, self._texts_of)
         self.tree.load()
+        self.labelling.load()
+        self._label_later()
 
     @property
     def settings(self) -> Settings:
@@ -81,16 +97,21 @@ class IndexState:
     def view(self, concept: int | None = None) -> Iterator[View | None]:
         """One state of the index, which does not change meanwhile: see `view_of`."""
         with self.reading() as db:
-            yield self.view_of(db, concept)
+            yield self.view_of(db, concept, labelled=True)
 
-    def view_of(self, db: sqlite3.Connection, concept: int | None = None) -> View | None:
-        """The state that `db` reads; None while it is empty. `UnknownIdError` if it is empty and a concept is named."""
+    def view_of(self, db: sqlite3.Connection, concept: int | None = None, *, labelled: bool = False) -> View | None:
+        """The state that `db` reads; None while it is empty. `UnknownIdError` if it is empty and a concept is named.
+
+        `labelled`: labels that are missing are made, which a search does not wait for unless there are few.
+        """
         if self.vectors is None or not len(self.vectors):
             if concept is not None:
                 raise UnknownIdError(f"there is no concept {concept!r}: the index is empty")
             return None
+        labelled = labelled or len(self.vectors) <= SMALL
         self.table.follow(db, self.vectors, self.tree.seq)
-        return View(db, self.vectors, self.concepts, self.tree.words, self.table)
+        words, table = self.tree.words, self.table
+        return View(db, self.vectors, self.concepts, words, table, self.labelling, self.tree.seq, labelled)
 
     @contextmanager
     def view_for_query(
@@ -156,6 +177,7 @@ class IndexState:
             except BaseException:
                 self.tree.invalidate()
                 raise
+            self._label_later()
             return self.tree.seq - max(before, 0)
 
     def settle(self) -> None:
@@ -168,6 +190,33 @@ class IndexState:
             self.check_usable()
             if self.vectors is not None:
                 self.vectors.build_links()
+        self.finish_labels()
+
+    # -- labels ------------------------------------------------------------------------------------
+
+    def finish_labels(self) -> None:
+        """Make all labels of the tree as it is now, and let the labeller name concepts."""
+        self.check_process()
+        if not self.tree.degraded:
+            self.labelling.finish()
+
+    def _label_later(self) -> None:
+        if self.labelling.current.operation != self.tree.seq and self.vectors is not None and not self.tree.degraded:
+            self.labelling.wake()
+
+    def _freeze(self) -> Frozen | None:
+        """A copy of the tree as it is now; None where there is none."""
+        with self._lock.reading():
+            self.check_usable()
+            if self.vectors is None or not len(self.vectors):
+                return None
+            with self.store.reading() as db:
+                finish = frozen(self.vectors, self.tree.seq, db)
+        return finish()
+
+    def _texts_of(self, tree: TreeState) -> Texts:
+        """Reads the passages of a tree. In memory there is one connection, which shows what is not committed yet."""
+        return passage_texts(tree, self.reading if self.store.layout is None else self.store.reading)
 
     def check(self) -> None:
         """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""
@@ -199,7 +248,34 @@ class IndexState:
                 yield
 
     def write(self, change: Change, encoder: Encoder | None = None) -> None:
-        """Make a change durable, then visible. `encoder` replaces the one in use, where it learned again."""
+        """Make a change durable, then visible. `encoder` replaces the one in use, where it learned again.
+
+        Ids of concepts do not outlive a rebuild, names do: their concepts are noted before it, and found after it.
+        """
+        names = self._names() if change.kind == "refit" else []
+        if not names:
+            self._write(change, encoder)
+        else:
+            self._write(replace(change, names=names), encoder)
+            self._write(Change("rename", names=self._names()))
+        self._label_later()
+
+    def _names(self) -> list[NameRow]:
+        """The names that were given to concepts, with what these have now."""
+        with self.view() as view:
+            return [] if view is None else anchored(view)
+
+    def rename_concept(self, id: int, name: str | None) -> None:
+        """Name a concept, or take its name away by None."""
+        with self.writer():
+            with self.view(id) as view:
+                assert view is not None
+                names = renamed(view, id, name)
+            self.write(Change("rename", names=names))
+            if name is not None:
+                self.labelling.rename(id, names[-1].name)
+
+    def _write(self, change: Change, encoder: Encoder | None = None) -> None:
         # An index in memory has one connection, which shows uncommitted rows: searches have to wait from the start.
         in_memory = self.store.layout is None
         with self._lock.writing() if in_memory else nullcontext(nullcontext) as interruptible, interruptible():
@@ -234,6 +310,7 @@ class IndexState:
             _log.warning("reading %s again after an error: %r", self.store.where, error)
             try:
                 self.tree.load()
+                self.labelling.load()
             except BaseException as second:
                 self._broken = second
                 raise
@@ -254,6 +331,7 @@ class IndexState:
                 with interruptible():
                     self._save_what_changed()
             finally:  # every document is in SQLite, whatever went wrong; the lock must be released
+                self.labelling.stop()
                 with self._lock.writing():
                     self.closed = True
                     if self.vectors is not None:
@@ -275,6 +353,11 @@ class IndexState:
                 self.tree.snapshot()
             except MemoryError as error:
                 _log.warning("%s is closed without a snapshot, for want of memory: %s", self.store.where, error)
+        if on_disk and usable and self.vectors is not None:
+            try:
+                self.labelling.finish(names=False)  # names that a model has given are kept, others are not waited for
+            except (GossamerError, MemoryError) as error:
+                _log.warning("%s is closed without all labels, they are made later: %s", self.store.where, error)
 
     # -- checks ------------------------------------------------------------------------------------
 

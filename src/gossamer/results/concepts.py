@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, Self, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
 
-from gossamer.errors import MissingExtraError, StateError
+from gossamer.errors import MissingExtraError, ParameterError, StateError, UnknownIdError
+
+_T = TypeVar("_T")
 
 Assigner: TypeAlias = Callable[[list[str]], list[int]]
 """Texts → the concept id of the group of each."""
@@ -72,6 +75,10 @@ class LabelRequest:
     """The label of the parent; None for the root."""
     suggestion: str
     """The label that is used without a labeller."""
+    siblings: tuple[str, ...] = ()
+    """Labels of the concepts beside it, from which the name should tell it."""
+    parts: tuple[str, ...] = ()
+    """Labels of its children that are no single documents. These are named before it."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,44 @@ class Topics:
             raise StateError("these topics do not know their index: use Index.assign, and look for a group in the path")
         return assigner([texts] if isinstance(texts, str) else list(texts))
 
+    def rename(self, id: int, name: str) -> Topics:
+        """The same groups, one of them called by another name. `Index.rename_concept` keeps a name."""
+        group = self._group(id)
+        return self._with([replace(each, label=name) if each is group else each for each in self.concepts], {})
+
+    def merge(self, ids: Iterable[int], name: str | None = None) -> Topics:
+        """The same documents with some groups as one, which has the id of the largest; the index stays as it is."""
+        merged = [self._group(id) for id in dict.fromkeys(ids)]
+        if len(merged) < 2:
+            raise ParameterError(f"merge takes the ids of two groups or more, got {len(merged)}")
+        merged.sort(key=lambda each: (-each.size, each.id))
+        one = replace(
+            merged[0],
+            label=name or " · ".join(each.label for each in merged),
+            size=sum(each.size for each in merged),
+            children=tuple(sorted({child for each in merged for child in each.children})),
+            terms=_in_turn([each.terms for each in merged], 10),
+            exemplars=_in_turn([each.exemplars for each in merged], 3),
+        )
+        left = [each for each in self.concepts if each not in merged]
+        groups = sorted([one, *left], key=lambda each: (-each.size, each.id))
+        return self._with(groups, {each.id: one.id for each in merged})
+
+    def _group(self, id: int) -> Concept:
+        found = next((each for each in self.concepts if each.id == id), None)
+        if found is None:
+            raise UnknownIdError(f"{id!r} is none of these groups: choose one of {[each.id for each in self.concepts]}")
+        return found
+
+    def _with(self, concepts: Sequence[Concept], moved: Mapping[int, int]) -> Topics:
+        """These groups in the place of those there are; `moved` are ids that others have now."""
+        assignments = {document: moved.get(group, group) for document, group in self.assignments.items()}
+        found = Topics(tuple(concepts), assignments, self.utility)
+        assigner: Assigner | None = self.__dict__.get("_assigner")
+        if assigner is None:
+            return found
+        return found.bound_to(lambda texts: [moved.get(group, group) for group in assigner(texts)])
+
     def rows(self, exemplars: int = 3) -> list[dict[str, Any]]:
         """The groups as a table: id, label, size in documents, share of all, terms, and texts of exemplars."""
         counts = Counter(self.assignments.values())
@@ -150,6 +195,12 @@ class Topics:
         except ImportError as error:
             raise MissingExtraError("A DataFrame", "pandas") from error
         return pandas.DataFrame(self.rows(), columns=list(TOPIC_COLUMNS))
+
+
+def _in_turn(lists: Sequence[Sequence[_T]], most: int) -> tuple[_T, ...]:
+    """The first of each, then the second of each ..., none twice."""
+    found = dict.fromkeys(each for row in zip_longest(*lists) for each in row if each is not None)
+    return tuple(found)[:most]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ responses     values as JSON                             problems      errors as
 request_bodies  JSON bodies, checked in one pass         http_protocol  limits on request heads and on slow readers
 keys          API keys in a file                         metrics       figures for Prometheus
 static_files  the explorer's files                       openapi       the description of the API
-background_labelling  labels concepts before anyone asks for them
 
 The service knows an index by its public methods: it imports `index`, `results` and `errors`.
 """

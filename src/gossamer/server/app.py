@@ -87,7 +87,7 @@ def create_app(
 
 def _add_routes(app: FastAPI, public: frozenset[str]) -> None:
     each = APIRouter()
-    for router in (searching.router, browsing.router, about.of_index, about.admin):
+    for router in (searching.router, browsing.router, browsing.writing, about.of_index, about.admin):
         each.include_router(router)
     for router in (documents.streaming, documents.reading, documents.writing):
         each.include_router(router)

@@ -18,7 +18,6 @@ import uvicorn
 from fastapi import FastAPI
 
 from gossamer.errors import DiskError, ParameterError
-from gossamer.server.background_labelling import BackgroundLabelling
 from gossamer.server.http_protocol import protocol_with_timeout
 from gossamer.server.limits import LONGEST
 from gossamer.server.service import Service
@@ -123,15 +122,12 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._service: Service = app.state.service
         self._on_ready = on_ready
-        self._labelling = BackgroundLabelling(self._service.catalog)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen."""
         await super().startup(sockets=sockets)
-        if self.started:
-            self._labelling.start()
-            if self._on_ready is not None:
-                self._on_ready()
+        if self.started and self._on_ready is not None:
+            self._on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop on a signal. Unlike uvicorn, do not raise it again at the end: a clean stop is success."""
@@ -141,6 +137,5 @@ class Server(uvicorn.Server):
 
     def stop(self) -> None:
         """Refuse new writes, and end when all requests are answered."""
-        self._labelling.stop()
         self._service.workers.draining = True
         self.should_exit = True

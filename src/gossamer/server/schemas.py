@@ -129,6 +129,14 @@ class Ids(_Request):
     ids: list[DocumentId] = Field(max_length=_ITEMS, fail_fast=True)
 
 
+class NewName(_Request):
+    """A name for a concept."""
+
+    model_config = _example(name="Houseplants")
+
+    name: str | None = Field(max_length=1000, description="At most 120 characters; null takes the name away.")
+
+
 # -- answers ---------------------------------------------------------------------------------------
 
 
@@ -203,6 +211,12 @@ class ConceptAnswer(BaseModel):
     concept: Concept
     children: list[Concept] = Field(description="Large ones first.")
     path: list[Concept] = Field(description="From the root to the concept itself.")
+
+
+class NamedConcept(BaseModel):
+    """A concept with its new name."""
+
+    concept: Concept
 
 
 class ConceptMatches(BaseModel):

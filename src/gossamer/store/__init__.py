@@ -5,8 +5,10 @@
     database    connections to documents.sqlite                  Database
     schema      its tables, and the settings of the index        Settings
     rows        documents, passages, vectors, encoder state      DocumentRow, PassageRow
+    names       names that people gave to concepts               NameRow
     log         a change as one transaction; reading it again    Change, Step
     snapshots   saved trees
+    label_file  labels of concepts, as text                      read_labels, write_labels
     pages       checksums of the database's pages                PageSums
     wal         reads SQLite's write-ahead log                   read_wal, FrameCount
     backup      copies an index that is in use                   back_up
@@ -17,8 +19,9 @@ snapshot only saves time. Nothing here knows the tree: `gossamer.index.replay` a
 """
 
 from gossamer.store.log import Change, Step
+from gossamer.store.names import NameRow
 from gossamer.store.rows import DocumentRow, PassageRow
 from gossamer.store.schema import Settings
 from gossamer.store.store import Policy, Store
 
-__all__ = ["Change", "DocumentRow", "PassageRow", "Policy", "Settings", "Step", "Store"]
+__all__ = ["Change", "DocumentRow", "NameRow", "PassageRow", "Policy", "Settings", "Step", "Store"]

@@ -51,6 +51,8 @@ def _back_up(database: Database, source: Layout | None, target: Layout) -> int:
         _check_is_earlier(target, earlier, settings.identity, seq)
         if source is not None:
             _copy_snapshots(source, target, draft, settings, seq)
+            with suppress(FileNotFoundError):  # no labels yet
+                shutil.copyfile(source.labels, draft.labels)
         PageSums(draft.documents).rebuild(settings.identity, seq)
         replace_folder(draft, target)
         return seq

@@ -21,6 +21,7 @@ class Layout:
     documents.sqlite     the database (with -wal and -shm beside it while it is open)
     documents.sums       checksums of its pages, and the number of the newest acknowledged operation
     snapshot-<seq>/      tree and whitener after operation <seq>
+    labels               labels of concepts; made again where the file is missing, damaged or behind
     writer.lock          held by the process that writes
     """
 
@@ -40,6 +41,11 @@ class Layout:
     def lock(self) -> Path:
         """The writer's lock."""
         return self.folder / "writer.lock"
+
+    @property
+    def labels(self) -> Path:
+        """The labels of concepts, see `label_file`."""
+        return self.folder / "labels"
 
     def has_wal(self) -> bool:
         """Whether the write-ahead log holds anything: a writer is at work, or ended without closing the index."""

@@ -15,12 +15,14 @@ from gossamer.array_types import DocumentNumber, Floats
 from gossamer.errors import CorruptError
 from gossamer.files.bundle import Bundle
 from gossamer.store import rows
+from gossamer.store.names import NameRow, write_names
 from gossamer.store.rows import CURE, DocumentRow, PassageRow
 from gossamer.store.schema import Settings, upgrade, write_settings
 
-Kind: TypeAlias = Literal["add", "delete", "refit", "settle"]
+Kind: TypeAlias = Literal["add", "delete", "refit", "settle", "rename"]
 """add: passages are removed and added. delete: they are removed. refit: a new tree is built over all that are left.
-settle: the tree that is being renewed in the background takes effect here, not at a later operation."""
+settle: the tree that is being renewed in the background takes effect here, not at a later operation. rename: concepts
+are given names; the tree stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Change:
     reencoded       all passages there were are removed, because all texts were encoded again
     settings        new settings of the index; None leaves them as they are
     encoder_state   what the encoder learnt from the corpus, where it learnt again
+    names           all names that were given to concepts; None leaves them as they are
     """
 
     kind: Kind
@@ -45,6 +48,7 @@ class Change:
     reencoded: bool = False
     settings: Settings | None = None
     encoder_state: Bundle | None = None
+    names: Sequence[NameRow] | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ def record(db: sqlite3.Connection, change: Change) -> Step:
         write_settings(db, change.settings)
     if change.encoder_state is not None:
         rows.write_encoder_state(db, change.encoder_state)
+    if change.names is not None:
+        write_names(db, change.names)
     added = [row.passage for row in change.passages]
     operation = (seq, change.kind, len(added), len(removed))
     db.execute("INSERT INTO operations VALUES (?, ?, ?, ?, ?)", (*operation, rows.row_crc(*operation)))

@@ -198,6 +198,12 @@ def owners(db: sqlite3.Connection, first: int) -> tuple[Longs, Longs]:
     return passages[order], documents[order]
 
 
+def passages_of(db: sqlite3.Connection, documents: Iterable[DocumentNumber]) -> list[PassageNumber]:
+    """The numbers of all passages of some documents, ascending."""
+    query = f"SELECT passage FROM passages WHERE gone IS NULL AND document IN {_LISTED} ORDER BY passage"
+    return [row[0] for row in db.execute(query, (_listed(documents),))]
+
+
 def ids_of_passages(db: sqlite3.Connection) -> Iterator[tuple[PassageNumber, str]]:
     """Every passage with the id of its document, in order."""
     query = "SELECT passage, id FROM passages JOIN documents USING (document) WHERE gone IS NULL ORDER BY passage"

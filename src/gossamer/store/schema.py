@@ -17,9 +17,9 @@ from gossamer.plain_text import shortened
 from gossamer.version import __version__
 
 FORMAT_VERSION = 3
-"""Stored as SQLite's user_version. Version 2: the log has operations that settle a tree. Version 3: there is no FTS5
-table of words any more, and the log says whose metadata an operation replaced. Every version ever released can be
-read; the first change makes it one of this version."""
+"""Stored as SQLite's user_version. Version 2: the log has operations that settle a tree. Version 3: it has operations
+that name concepts, see `names`, and says whose metadata an operation replaced; the FTS5 table of words is gone. Every
+version ever released can be read; the first change makes it one of this version."""
 
 APPLICATION_ID = 0x47534D00
 """The letters “GSM”, which tell an index from the database of another program."""

@@ -20,6 +20,7 @@ from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, rows, schema
 from gossamer.store.database import Database, is_open_here, opening_lock, translated
 from gossamer.store.layout import Layout, disk_errors, remove_folder, sync_folder
+from gossamer.store.names import read_names
 from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
 from gossamer.store.snapshots import Snapshot, is_snapshot_of, read_snapshot, remove_drafts, remove_old, write_snapshot
@@ -409,6 +410,7 @@ def _check_rows(db: sqlite3.Connection, settings: Settings) -> None:
             raise CorruptError(f"the numbering of {table} was altered: run gossamer repair")
     rows.vectors_where(db, "gone IS NULL", ())
     rows.read_encoder_state(db)
+    read_names(db)
     for _ in log.steps_after(db, max(settings.forgotten, log.last_refit(db))):
         pass
 

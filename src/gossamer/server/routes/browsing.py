@@ -14,6 +14,7 @@ from gossamer.server.responses import JsonResponse
 from gossamer.server.service import TheIndex, TheService, needs
 
 router = APIRouter(tags=["concepts"], dependencies=[Depends(needs("read"))], route_class=JsonRoute)
+writing = APIRouter(tags=["concepts"], dependencies=[Depends(needs("write"))], route_class=JsonRoute)
 
 Root = Annotated[int | None, Query(description="The id of a concept to begin with; without one, the root.")]
 Depth = Annotated[int, Query(ge=0, le=1000, description="Levels below it.")]
@@ -61,6 +62,17 @@ async def concept(id: int, served: TheIndex, service: TheService) -> Response:
         return {"concept": found, "children": _existing(served.index, children), "path": path}
 
     return JsonResponse(await service.workers.read(work))
+
+
+@writing.put("/concepts/{id}/name", response_model=schemas.NamedConcept)
+async def rename_concept(id: int, asked: schemas.NewName, served: TheIndex, service: TheService) -> Response:
+    """Call a concept by a name instead of its label; null takes the name away."""
+
+    def work() -> Concept:
+        served.index.rename_concept(id, asked.name)
+        return served.index.concept(id)
+
+    return JsonResponse({"concept": await service.workers.write(served, work)})
 
 
 @router.get("/topics", response_model=schemas.TopicsAnswer)

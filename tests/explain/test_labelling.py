@@ -1,4 +1,4 @@
-"""Labels of a whole tree: never empty, never a parent's, stable, and the user's where there is a labeller."""
+"""Labels of a whole tree: none empty, none like its parent's or sibling's, stable; those of a labeller."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ def test_every_concept_has_a_label_of_its_own(grown: Index) -> None:
         assert (concept.id in labels) == bool(concept.children)
         if concept.children:
             assert labels[concept.id] == concept.label
+        inner = [by_id[child].label for child in concept.children if by_id[child].children]
+        assert len(set(inner)) == len(inner), "two siblings have the same label"
         if concept.parent is not None:
             assert concept.label != by_id[concept.parent].label
             assert concept.path == (*by_id[concept.parent].path, concept.id)
@@ -194,7 +196,17 @@ def test_a_labeller_is_asked_once_for_each_concept() -> None:
         assert root.size == 60
         assert root.suggestion
         assert 1 <= len(root.exemplars) <= 3
-        assert {request.parent for request in asked} - {None} <= set(labels.values())
+        told = set(labels.values())
+        assert asked[-1] is root, "finest first: the parts of a concept have their names before it"
+        assert root.parts
+        assert all(set(request.parts) <= told for request in asked)
+        at = {request.id: number for number, request in enumerate(asked)}
+        for concept in index.concepts(None):
+            if concept.children and concept.parent is not None:
+                beside = {child for child in index.concept(concept.parent).children if child in at} - {concept.id}
+                request = asked[at[concept.id]]
+                assert len(request.siblings) == min(11, len(beside))
+                assert {labels[child] for child in beside if at[child] < at[concept.id]} <= set(request.siblings)
 
 
 @pytest.mark.parametrize("answer", ["", "  ", None, 7, RuntimeError("no network")])
