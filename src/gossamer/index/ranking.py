@@ -13,7 +13,7 @@ import numpy as np
 
 from gossamer.array_types import DocumentNumber, Doubles, Longs, PassageNumber
 from gossamer.index.query import Query, Scope, View
-from gossamer.rank.fusion import Best, Scored, best_of, fused, is_complete, rounded
+from gossamer.rank.fusion import Best, Scored, best_of, fused, lexical_needed, rounded
 from gossamer.runtime import deadline
 from gossamer.store import rows
 
@@ -37,17 +37,15 @@ def rank(view: View, query: Query, k: int, scope: Scope) -> Ranking:
     while True:
         deadline.check()
         best, floor, scored = _nearest(view, query, depth, scope)
-        found = query.lexical.best(depth, among)
-        visited += scored + _add_passages(view, query, found.documents, scope, best)
-        ranked = fused(best, _lexical(query, best))
-        beyond = float(found.scores[-1]) if len(found.scores) == depth else 0.0
-        if is_complete(ranked, k, floor, beyond):
-            return Ranking(ranked, visited)
-        if len(ranked) >= k:
-            found = query.lexical.above(ranked[k - 1].score - floor, among)
-            if len(found.documents) <= _MORE * depth:
-                visited += _add_passages(view, query, found.documents, scope, best)
-                return Ranking(fused(best, _lexical(query, best)), visited)
+        visited += scored
+        for by_words in (k, depth):  # more of them raise the threshold where words count much
+            visited += _add_passages(view, query, query.lexical.best(by_words, among).documents, scope, best)
+            needed = lexical_needed(ranked := fused(best, _lexical(query, best)), k, floor)
+            more = query.lexical.above(needed, among).documents if needed >= 0.0 else None
+            if more is not None and len(more) <= _MORE * depth:
+                if added := _add_passages(view, query, more, scope, best):
+                    ranked = fused(best, _lexical(query, best))
+                return Ranking(ranked, visited + added)
         depth *= 4
 
 
