@@ -23,7 +23,7 @@ def bm25(texts: Mapping[int, tuple[str, str]], query: Sequence[str], language: s
     scores: dict[int, float] = {}
     for wanted in dict.fromkeys(map(term, query)):
         holders = [number for number in counts if counts[number][wanted]]
-        weight = math.log1p((len(counts) - len(holders) + 0.5) / (len(holders) + 0.5))
+        weight = max(1e-6, math.log((len(counts) - len(holders) + 0.5) / (len(holders) + 0.5)))
         for number in holders:
             tf = min(counts[number][wanted], 255)
             norm = K1 * (1 - B + B * counts[number].total() / mean)

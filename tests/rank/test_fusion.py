@@ -36,15 +36,19 @@ def test_scores_add_up_and_ties_go_to_the_lower_number() -> None:
 
 
 @given(dense=SCORES, lexical=SCORES, k=st.integers(1, 5), depth=st.integers(1, 30))
-def test_what_is_complete_cannot_change(dense: dict[int, float], lexical: dict[int, float], k: int, depth: int) -> None:
-    """Of lists read to any depth: where the first k are final, they are those of the whole lists."""
+def test_who_has_less_than_is_needed_cannot_enter(
+    dense: dict[int, float], lexical: dict[int, float], k: int, depth: int
+) -> None:
+    """Of nearest documents to any depth, and those whose words are enough: the first k are those of all documents."""
     documents = sorted(dense, key=lambda document: (-dense[document], document))
-    by_words = [document for document in sorted(lexical, key=lambda at: (-lexical[at], at)) if document in dense]
     whole = fusion.fused({document: (dense[document], document) for document in documents}, lexical)
-    seen = set(documents[:depth]) | set(by_words[:depth])
-    part = fusion.fused({document: (dense[document], document) for document in seen}, lexical)
+    part = fusion.fused({document: (dense[document], document) for document in documents[:depth]}, lexical)
     floor = dense[documents[depth - 1]] if depth < len(documents) else -math.inf
-    beyond = lexical[by_words[depth]] if depth < len(by_words) else 0.0
-    if fusion.is_complete(part, k, floor, beyond):
-        assert [found.score for found in part[:k]] == [found.score for found in whole[:k]]
-    assert fusion.is_complete(whole, k, -math.inf, 0.0)
+    needed = fusion.lexical_needed(part, k, floor)
+    if needed >= 0.0:
+        seen = {*documents[:depth], *(document for document in documents if lexical.get(document, 0.0) > needed)}
+        found = fusion.fused({document: (dense[document], document) for document in seen}, lexical)
+        assert [each.score for each in found[:k]] == [each.score for each in whole[:k]]
+    else:
+        assert len(part) < k
+    assert fusion.lexical_needed(whole, k, -math.inf) == math.inf

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 import gossamer
-from gossamer.array_types import NONE, Floats, Longs
+from gossamer.array_types import NONE, DocumentNumber, Floats, Longs
 from gossamer.explain.matching import matching
 from gossamer.graph import walk
 from gossamer.graph.codes import Codes, encode_added, encode_changed, encode_tree, grid_of
@@ -29,6 +29,8 @@ from gossamer.graph.growth import CONSIDERED, grow
 from gossamer.graph.linking import add_links, neighbours_by_links, search_links, thin_rows
 from gossamer.graph.links import NEW_LINKS, _measure, copied, drop_leaves, new_link_workspace, no_links
 from gossamer.graph.workspace import new_workspace
+from gossamer.lexical import kernels as lexical
+from gossamer.lexical.words import Words, WordsOf
 from gossamer.neighbours.all_pairs import (
     Nearest,
     _Candidates,
@@ -383,6 +385,26 @@ def _validate(w: World) -> None:
     validation._measure_inners(t, nodes, validation._Ranges(*(np.empty(len(nodes)) for _ in range(5))))
 
 
+def _words(some: World) -> None:
+    """Documents of any length, removed ones included, with weights and lengths that are no numbers."""
+    words = Words.empty("none").changed(
+        (), [WordsOf(DocumentNumber(at), "sun moon " * (at % 5), "") for at in range(1, 9)]
+    )
+    s, p = words.sequences, words.postings
+    poisoned = s._replace(lengths=np.resize(some.X, len(s.lengths)).astype(np.float32))
+    places = np.arange(len(s.lengths))
+    for sequences in (s, poisoned):
+        for covered in (0, p.covered):
+            query = lexical.Weights(
+                np.array([1, 2], np.int32), some.X[0, :2].astype(np.float64), 0.3, float(some.X[0, 2])
+            )
+            lexical.score_all(sequences, p._replace(covered=covered), query, len(words.holders))
+            lexical.containing(np.array([1, 2], np.int32), sequences, p._replace(covered=covered))
+        lexical.which_terms(places, sequences, np.array([1, 2], np.int32))
+        lexical.count_holders(places, 1, sequences, words.holders.copy(), np.full(len(words.holders), -1, np.int32))
+        lexical.invert(sequences, p.offsets, p.documents.copy(), p.counts.copy())
+
+
 CASES: dict[str, Callable[[World], object]] = {
     "tree/scoring.log_ps": _explain,
     "rank/gains._measure": _explain,
@@ -451,6 +473,11 @@ CASES: dict[str, Callable[[World], object]] = {
     "tree/validation._measure_inners": _validate,
     "tree/validation._measure_leaves": _validate,
     "tree/validation.count_reached": _count,
+    "lexical/kernels.score_all": _words,
+    "lexical/kernels.which_terms": _words,
+    "lexical/kernels.containing": _words,
+    "lexical/kernels.count_holders": _words,
+    "lexical/kernels.invert": _words,
 }
 
 

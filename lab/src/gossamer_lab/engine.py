@@ -5,7 +5,8 @@ Public names (`VectorIndex`, `CobwebTree`, `Whitener`, `Index`) are imported whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from gossamer.array_types import NONE, DocumentNumber, Doubles, Floats, Longs
 from gossamer.checks import as_vectors
 from gossamer.encoders.models import cache_folder
 from gossamer.errors import InputError
+from gossamer.files.bundle import write_bundle
 from gossamer.graph.calibration import Effort
 from gossamer.graph.search_graph import SearchGraph, neighbours_wanted
 from gossamer.lexical.analysis import USUAL, detect_language
@@ -35,9 +37,10 @@ from gossamer.vector_index.presets import PRESETS
 from gossamer.whitening.whitening import Whitening
 
 __all__ = [
-    "WEIGHT", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Structure", "Whitening", "as_vectors", "auto_tree",
-    "best_groups", "cache_folder", "concept_of_size", "cores", "count_leaves", "default_settings", "default_whitening",
-    "group_of_each", "kernel", "memberships", "shown_sizes", "structure", "subkernel", "tree_bytes", "word_index",
+    "WEIGHT", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Structure", "Whitening", "WordIndex", "as_vectors",
+    "auto_tree", "best_groups", "cache_folder", "concept_of_size", "cores", "count_leaves", "default_settings",
+    "default_whitening", "group_of_each", "kernel", "memberships", "shown_sizes", "structure", "subkernel",
+    "tree_bytes",
 ]  # fmt: skip
 
 _LONGEST: Final = 1.3
@@ -216,14 +219,32 @@ def _bytes(value: Any) -> int:
 # -- words -----------------------------------------------------------------------------------------
 
 
-def word_index(texts: Sequence[str]) -> Callable[[str], tuple[Longs, Doubles]]:
-    """A function that gives the texts, by row, that share a word with a query, and the BM25 of each as a share of the
-    best: what an index that holds these texts computes, `test_hybrid_is_what_an_index_answers` compares the two."""
-    documents = [WordsOf(DocumentNumber(row), text, "") for row, text in enumerate(texts, 1)]
-    words = Words.empty(detect_language(texts) or USUAL).changed((), documents)
+class WordIndex:
+    """The words of texts, as an index that holds these texts has them."""
 
-    def scores(query: str) -> tuple[Longs, Doubles]:
-        found = LexicalScores(words, parse(query).words, 1.0).above(0.0)
-        return found.documents - 1, found.scores
+    def __init__(self, words: Words) -> None:
+        self._words = words
 
-    return scores
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> WordIndex:
+        """Texts, numbered from 1 on, in the language that they tell."""
+        return cls(Words.empty(detect_language(texts) or USUAL)).changed((), list(enumerate(texts, 1)))
+
+    def changed(self, removed: Sequence[int], added: Sequence[tuple[int, str]]) -> WordIndex:
+        """Without some texts, and with others."""
+        new = [WordsOf(DocumentNumber(number), text, "") for number, text in added]
+        return WordIndex(self._words.changed(map(DocumentNumber, removed), new))
+
+    def shares(self, query: str) -> tuple[Longs, Doubles]:
+        """The numbers of the texts that share a word with a query, and the BM25 of each as a share of the best."""
+        found = LexicalScores(self._words, parse(query).words, 1.0).above(0.0)
+        return found.documents, found.scores
+
+    def best(self, query: str, k: int) -> list[int]:
+        """The numbers of the k best."""
+        found: list[int] = LexicalScores(self._words, parse(query).words, 1.0).best(k).documents.tolist()
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write them as a snapshot does."""
+        write_bundle(folder, "words", self._words.to_bundle())

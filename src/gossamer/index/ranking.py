@@ -14,7 +14,7 @@ import numpy as np
 
 from gossamer.array_types import NONE, DocumentNumber, Doubles, Longs
 from gossamer.index.query import Query, Scope, View
-from gossamer.rank.fusion import Best, Scored, best_of, fused, is_complete, rounded
+from gossamer.rank.fusion import Best, Scored, best_of, fused, lexical_needed, rounded
 from gossamer.runtime import deadline
 
 _MORE: Final = 8
@@ -53,17 +53,15 @@ def _ranked(view: View, query: Query, k: int, scope: Scope, depth: int, near: _N
     while True:
         deadline.check()
         best, floor = near.best, near.floor
-        found = query.lexical.best(depth, among)
-        visited += near.visited + _add_passages(view, query, found.documents, scope, best)
-        ranked = fused(best, _lexical(query, best))
-        beyond = float(found.scores[-1]) if len(found.scores) == depth else 0.0
-        if is_complete(ranked, k, floor, beyond):
-            return Ranking(ranked, visited)
-        if len(ranked) >= k:
-            found = query.lexical.above(ranked[k - 1].score - floor, among)
-            if len(found.documents) <= _MORE * depth:
-                visited += _add_passages(view, query, found.documents, scope, best)
-                return Ranking(fused(best, _lexical(query, best)), visited)
+        visited += near.visited
+        for by_words in (k, depth):  # more of them raise the threshold where words count much
+            visited += _add_passages(view, query, query.lexical.best(by_words, among).documents, scope, best)
+            needed = lexical_needed(ranked := fused(best, _lexical(query, best)), k, floor)
+            more = query.lexical.above(needed, among).documents if needed >= 0.0 else None
+            if more is not None and len(more) <= _MORE * depth:
+                if added := _add_passages(view, query, more, scope, best):
+                    ranked = fused(best, _lexical(query, best))
+                return Ranking(ranked, visited + added)
         depth *= 4
         (near,) = _nearest(view, [query], depth, scope)
 

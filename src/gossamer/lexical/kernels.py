@@ -7,6 +7,7 @@ the first documents; the few that came later are read one by one.
 The score is BM25 (Robertson and Zaragoza 2009, *The Probabilistic Relevance Framework*, formula 3.15):
 
     Σ over terms of  weight · tf / (tf + norm),    norm = K1 · (1 − B + B · length / mean length)
+    weight = log((documents − holders + ½) / (holders + ½))
 
 where a term in the title counts `TITLE` times, in tf and in the length of the document.
 """

@@ -5,7 +5,7 @@ from typing import Final
 
 from gossamer.lexical.analysis import Analyser, words_of
 
-_MOST_REMEMBERED: Final = 1_000_000
+_MOST_REMEMBERED: Final = 500_000
 """Words whose term is remembered, at most; then all are forgotten, and stemmed again as they occur."""
 
 
@@ -28,8 +28,12 @@ class Vocabulary:
 
     def find(self, word: str) -> int:
         """The number of the term of a word, in any form; 0 where no document has held it."""
-        known = self._of_words.get(word)
-        return self._numbers.get(self.analyser.term(word), 0) if known is None else known
+        number = self._of_words.get(word)
+        if number is None:
+            number = self._numbers.get(self.analyser.term(word), 0)
+            if number and len(self._of_words) < _MOST_REMEMBERED:
+                self._of_words[word] = number
+        return number
 
     def learn(self, text: str) -> list[int]:
         """The terms of a text in their order. New ones get a number. Only one thread at a time may do this."""

@@ -27,6 +27,9 @@ K1: Final = 1.2
 B: Final = 0.75
 """The usual parameters of BM25: how soon a repeated word counts no more, and how much a long document is held back."""
 
+_LEAST_WEIGHT: Final = 1e-6
+"""The weight of a word that half of the documents or more hold; by the formula it would be 0 or less."""
+
 _TAIL: Final = 4_096
 _TAIL_SHARE: Final = 32
 """Terms of documents that are in no postings: new postings are made for more than `_TAIL` and more than one of so many
@@ -150,7 +153,7 @@ class Words:
         """BM25 of every document for a query, given by its terms, each once; in the order of `numbers`."""
         wanted = np.array(terms, np.int32)
         holders = self.holders[wanted].astype(np.float64)
-        weights = np.log1p((self.documents - holders + 0.5) / (holders + 0.5))
+        weights = np.maximum(np.log((self.documents - holders + 0.5) / (holders + 0.5)), _LEAST_WEIGHT)
         mean = max(self.total, 1.0) / max(self.documents, 1)
         query = Weights(wanted, weights, K1 * (1.0 - B), K1 * B / mean)
         return kernels.score_all(self.sequences, self.postings, query, len(self.holders))

@@ -232,6 +232,69 @@ def stream(
     finish(screen, report, out, draw=lambda out: (waiting if waits else quality).picture(report, out))
 
 
+@bench.command()
+@command
+def text(
+    rows: Rows = None,
+    count: Count = None,
+    quick: Annotated[bool, typer.Option("--quick", help="5,000 documents, few queries: seconds.")] = False,
+    data: DataFolder = None, out: Out = None, json: Json = None,
+) -> None:  # fmt: skip
+    """`Index.search` and `Index.explain` over texts: latency, memory and disk, beside a flat NumPy scan.
+
+    Examples:
+
+        gossamer bench text --quick
+
+        gossamer bench text --out docs/results
+    """
+    from gossamer_lab.bench import text as task
+
+    screen = Screen()
+    with watched(screen, data, None, quick=quick) as job:
+        wanted = task.Wanted(rows or (5_000 if quick else None), count or (20 if quick else 200))
+        report = task.report(wanted, job)
+    if json is not None:
+        from gossamer_lab.bench.report import write_json
+
+        write_json(report, json)
+    finish(screen, report, out)
+
+
+@bench.command()
+@command
+def words(
+    collection: Annotated[
+        list[str] | None, typer.Option(help="qqp, msmarco or scifact; can be given several times. All by default.")
+    ] = None,
+    rows: Rows = None,
+    count: Count = None,
+    quick: Annotated[bool, typer.Option("--quick", help="2,000 documents of each, few queries: seconds.")] = False,
+    data: DataFolder = None, out: Out = None, json: Json = None,
+) -> None:  # fmt: skip
+    """Full text by gossamer's postings, Tantivy and SQLite's FTS5: time, memory, disk.
+
+    Examples:
+
+        gossamer bench words --quick
+
+        gossamer bench words --collection qqp --out docs/results
+    """
+    from gossamer_lab.bench import words as task
+
+    screen = Screen()
+    with watched(screen, data, None, quick=quick) as job:
+        wanted = task.Wanted(
+            tuple(collection or task.COLLECTIONS), rows or (2_000 if quick else None), count or (20 if quick else 300)
+        )
+        report = task.report(wanted, job)
+    if json is not None:
+        from gossamer_lab.bench.report import write_json
+
+        write_json(report, json)
+    finish(screen, report, out)
+
+
 def _count(quick: bool) -> int:
     return 300 if quick else 1000
 

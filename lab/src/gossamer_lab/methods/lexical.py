@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gossamer_lab.engine import Floats, Longs, word_index
+from gossamer_lab.engine import Floats, Longs, WordIndex
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Lexical:
 def lexical(texts: Sequence[str], queries: Sequence[str]) -> Lexical:
     """BM25 of all queries."""
     rows, shares = [], []
-    score = word_index(texts)
+    words = WordIndex.of(texts)
     for query in queries:
-        found, scores = score(query)
-        rows.append(found)
+        found, scores = words.shares(query)
+        rows.append(found - 1)
         shares.append(scores.astype(np.float32))
     return Lexical(tuple(rows), tuple(shares))

@@ -1,0 +1,236 @@
+"""The text index as people call it: `Index.search` and `Index.explain` with the query's vector given.
+
+Latency of each kind of call, for queries never seen before and again; memory above a process that has searched a small
+index; bytes on disk. A flat NumPy scan of the same vectors runs in the same process, in turns with the calls.
+
+Run as a program (``python -m gossamer_lab.bench.text FOLDER``), this module is the process that is measured: it prints
+what it found as JSON.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gossamer import Index
+from gossamer.errors import InputError
+from gossamer_lab.bench.data import embeddings_folder, load_set
+from gossamer_lab.engine import Doubles, Floats, cores
+from gossamer_lab.job import Job
+from gossamer_lab.tables import Cell, Report, Row, Table
+from gossamer_lab.timing import clock, threads
+
+K: Final = 10
+_SMALL: Final = 2_000
+"""Documents of the index that is searched first, so that code and libraries are in memory before anything counts."""
+_BATCHES: Final = 5
+_MEGABYTE: Final = 2**20
+_STATM: Final = Path("/proc/self/statm")
+
+_BARS: Final = {"dense": (1.0, 0.2), "hybrid": (2.0, 0.3), "filter, 1 %": (3.0, 0.5), "explain": (15.0, 2.0)}
+"""By kind of call: milliseconds at most, and times a flat scan at most."""
+
+Ask = Callable[[str, Floats], object]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is measured: so many documents of QQP, and queries of each kind."""
+
+    rows: int | None = None
+    queries: int = 200
+
+
+def given(texts: list[str]) -> Floats:
+    """Stands for the encoder: every vector is given."""
+    raise InputError(f"vectors are given here, also those of {len(texts)} texts")
+
+
+def report(wanted: Wanted, job: Job) -> Report:
+    """Build an index of QQP, and measure it in a process of its own."""
+    folder = embeddings_folder(job.folder)
+    job.say("reading texts and vectors", 0, 0)
+    E, Q = load_set(folder, "qqp")
+    setup = json.loads(gzip.decompress((folder / "qqp-setup.json.gz").read_bytes()))
+    E, texts = E[: wanted.rows], setup["corpus"][: wanted.rows]
+    with tempfile.TemporaryDirectory() as name:
+        there = Path(name)
+        np.save(there / "documents.npy", E)
+        np.save(there / "queries.npy", Q)
+        asked = {"texts": setup["queries"], "count": wanted.queries}
+        (there / "queries.json").write_text(json.dumps(asked))
+        job.say("building the index", 0, 0)
+        build(there / "small.gsm", texts[:_SMALL], E[:_SMALL])
+        seconds, _ = clock(lambda: build(there / "index.gsm", texts, E))
+        disk = on_disk(there / "index.gsm")
+        job.say("searching", 0, 0)
+        command = [sys.executable, "-m", "gossamer_lab.bench.text", name]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    tables = [_latencies(found["calls"]), _batches(found["batch"]), _sizes(found["memory"], disk, seconds)]
+    return job.report("text", f"QQP, {len(texts):,} questions, minilm vectors of {E.shape[1]} dimensions", tables)
+
+
+def build(path: Path, texts: list[str], E: Floats) -> None:
+    """An index of texts with their vectors; a hundredth of the documents, and half of them, can be filtered."""
+    with Index.create(path, given) as index:
+        metadata = [{"hundredth": at % 100, "half": at % 2} for at in range(len(texts))]
+        index.add(texts, [f"q{at}" for at in range(len(texts))], metadata, vectors=E)
+
+
+def on_disk(folder: Path) -> dict[str, int]:
+    """Bytes of each part of a closed index."""
+    sizes: dict[str, int] = {}
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            part = "snapshots" if "snapshot-" in str(file.relative_to(folder)) else "documents.sqlite"
+            sizes[part] = sizes.get(part, 0) + file.stat().st_size
+    return {**sizes, "all": sum(sizes.values())}
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def _latencies(calls: dict[str, dict[str, float]]) -> Table:
+    rows: list[Row] = []
+    for kind, times in calls.items():
+        bar, ratio_bar = _BARS.get(kind, (None, None))
+        ratio = None if kind == "flat scan" else times["first_sight"] / calls["flat scan"]["again"]
+        row: dict[str, Cell] = {
+            "call": kind, "first of all": times["first"], "first sight": times["first_sight"], "p95": times["p95"],
+            "again": times["again"], "× flat scan": ratio, "bar, ms": bar, "bar, ×": ratio_bar,
+        }  # fmt: skip
+        if bar is not None and ratio is not None and ratio_bar is not None:
+            row["met"] = times["first_sight"] <= bar and ratio <= ratio_bar
+        rows.append(row)
+    notes = [
+        "Milliseconds for one call, the vector of the query given, ten answers, one core. first of all: the first call "
+        "of its kind to this index. first sight: the median over queries not asked before, and their 95th percentile. "
+        "again: the median when they are asked a second time. flat scan: matrix times vector and argpartition of "
+        "float32 in NumPy, in turns with the calls; it finds rows, the others documents with their paths."
+    ]
+    digits: dict[str, int | str] = dict.fromkeys(("first sight", "p95", "again"), 3)
+    digits |= {"first of all": 2, "× flat scan": 2, "bar, ms": "g", "bar, ×": "g"}
+    return Table("text-latency", "latency of one call", rows, notes, digits)
+
+
+def _batches(batch: dict[str, float]) -> Table:
+    rows: list[Row] = [{"call": kind, "ms a query": milliseconds} for kind, milliseconds in batch.items()]
+    note = f"All queries at once, from as many threads as there are cores ({cores()}); best of {_BATCHES}."
+    return Table("text-batch", "several queries at once", rows, [note], {"ms a query": 3})
+
+
+def _sizes(memory: dict[str, float], disk: dict[str, int], seconds: float) -> Table:
+    sizes = {f"memory, {name}": size for name, size in memory.items()} | {f"disk, {name}": disk[name] for name in disk}
+    rows: list[Row] = [{"what": what, "value": size / _MEGABYTE, "unit": "MB"} for what, size in sizes.items()]
+    rows.append({"what": "building it, vectors given", "value": seconds, "unit": "s"})
+    note = "Memory: growth of the resident set of a process that has searched a small index before."
+    return Table("text-size", "memory and disk", rows, [note])
+
+
+# -- the process that is measured ------------------------------------------------------------------
+
+
+def calls_of(index: Index) -> dict[str, Ask]:
+    """The kinds of calls that are measured."""
+    return {
+        "dense": lambda text, x: index.search(text, K, vector=x, hybrid=False),
+        "hybrid": lambda text, x: index.search(text, K, vector=x),
+        "filter, 1 %": lambda text, x: index.search(text, K, vector=x, where={"hundredth": 7}),
+        "filter, 50 %": lambda text, x: index.search(text, K, vector=x, where={"half": 1}),
+        "hybrid, explained": lambda text, x: index.search(text, K, vector=x, explain=True),
+        "explain": lambda text, x: index.explain(text, f"q{hash(x[:8].tobytes()) % 1000}", vector=x),
+    }
+
+
+def flat_scan(E: Floats) -> Ask:
+    """The ten nearest rows by NumPy alone."""
+    return lambda text, x: np.argpartition(E @ x, -K)[-K:]
+
+
+def _measured(folder: Path) -> dict[str, Any]:
+    asked = json.loads((folder / "queries.json").read_text())
+    Q = np.load(folder / "queries.npy").astype(np.float32)
+    pairs = list(zip(asked["texts"], Q, strict=False))
+    queries = iter(pairs)
+    with Index.open(folder / "small.gsm", given, mode="r") as small:
+        for ask in calls_of(small).values():
+            for _ in range(3):
+                ask(*next(queries))
+    before = _resident()
+    seconds, index = clock(lambda: Index.open(folder / "index.gsm", given, mode="r"))
+    memory: dict[str, float] = {"opened": _resident() - before}
+    calls = calls_of(index)
+    first = {kind: 1e3 * clock(_bound(ask, next(queries)))[0] for kind, ask in calls.items()}
+    found = _in_turns(calls, queries, asked["count"], first, folder)
+    memory["after searches"] = found.pop("resident")["bytes"] - before
+    batch = {kind: _batch(calls[kind], pairs[-400:]) for kind in ("dense", "hybrid")}
+    index.close()
+    return {"calls": found, "memory": memory, "batch": batch, "opening": seconds}
+
+
+def _in_turns(
+    calls: dict[str, Ask], queries: Iterator[tuple[str, Floats]], count: int, first: dict[str, float], folder: Path
+) -> dict[str, dict[str, float]]:
+    """Every kind of call with queries of its own: seen for the first time, then again, in turns with the flat scan."""
+    own = {kind: [next(queries) for _ in range(count)] for kind in calls}
+    sight = {kind: np.empty(count) for kind in calls}
+    again = {kind: np.empty(count) for kind in calls}
+    with threads(1):
+        for at in range(count):
+            for kind, ask in calls.items():
+                sight[kind][at] = 1e3 * clock(_bound(ask, own[kind][at]))[0]
+        resident = _resident()  # before the vectors of the flat scan come in
+        scan = flat_scan(np.load(folder / "documents.npy").astype(np.float32))
+        scanned = np.empty(count)
+        for at in range(count):
+            for kind, ask in calls.items():
+                again[kind][at] = 1e3 * clock(_bound(ask, own[kind][at]))[0]
+            scanned[at] = 1e3 * clock(_bound(scan, own["dense"][at]))[0]
+    found = {kind: _summary(first[kind], sight[kind], again[kind]) for kind in calls}
+    return {**found, "flat scan": _summary(float(scanned[0]), scanned, scanned), "resident": {"bytes": resident}}
+
+
+def _summary(first: float, sight: Doubles, again: Doubles) -> dict[str, float]:
+    return {
+        "first": first,
+        "first_sight": float(np.median(sight)),
+        "p95": float(np.percentile(sight, 95)),
+        "again": float(np.median(again)),
+    }
+
+
+def _bound(ask: Ask, query: tuple[str, Floats]) -> Callable[[], object]:
+    return lambda: ask(*query)
+
+
+def _batch(ask: Ask, queries: list[tuple[str, Floats]]) -> float:
+    """Milliseconds a query when many threads ask."""
+    best = np.inf
+    with ThreadPoolExecutor(cores()) as pool:
+        for _ in range(_BATCHES):
+            started = time.perf_counter()
+            list(pool.map(lambda query: ask(*query), queries))
+            best = min(best, time.perf_counter() - started)
+    return float(1e3 * best / len(queries))
+
+
+def _resident() -> int:
+    return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if _STATM.exists() else 0
+
+
+if __name__ == "__main__":
+    from gossamer_lab.bench import text
+
+    json.dump(text._measured(Path(sys.argv[1])), sys.stdout)
