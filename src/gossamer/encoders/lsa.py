@@ -10,7 +10,7 @@ Recall@10, cosine (QQP 10k, Cranfield, SciFact): textbook .50 .43 .61, squared i
 The two were chosen among 18 variants by these same queries, so expect a little less elsewhere.
 
 Axes are rounded to one byte a number, with a scale for each term, which changes none of these figures by more than
-.001: they are most of what is saved. Capping the terms at 8 for each text instead costs up to .014.
+.002: they are most of what is saved. Capping the terms at 8 for each text instead costs up to .014.
 
 Words are runs of letters, digits and marks, in any script. Scripts written without spaces (Chinese, Japanese, Thai,
 Lao, Burmese, Khmer) are split into characters, so that pairs of neighbours take the place of words.
