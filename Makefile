@@ -35,7 +35,7 @@ $(DEMO): pyproject.toml $(LOCK) $(BIN)/python
 	@rm -f $(VENV)/.demo-* && touch $@
 
 $(STAMP): pyproject.toml lab/pyproject.toml $(LOCK) $(DEMO)
-	$(INSTALL) $(WHEELS) --editable ".[onnx,parquet,serve,client]" --editable ./lab --group dev
+	$(INSTALL) $(WHEELS) --editable ".[onnx,model2vec,files,parquet,serve,client]" --editable ./lab --group dev
 	@$(INSTALL) hnswlib >$(VENV)/hnswlib.log 2>&1 || \
 	    echo "hnswlib has no wheel and could not be built here: comparisons with it are skipped (see $(VENV)/hnswlib.log)"
 	@rm -f $(VENV)/.installed-* && touch $@
@@ -94,7 +94,7 @@ lock:
 sbom: .venv-audit/.installed
 	$(BIN)/python -m venv --clear --without-pip .venv-runtime
 	$(BIN)/python -m pip --python .venv-runtime/bin/python install --quiet --no-compile --constraint requirements/lock.txt \
-	    ".[onnx,parquet,serve,client]"
+	    ".[onnx,model2vec,files,parquet,serve,client]"
 	.venv-audit/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o sbom.json .venv-runtime
 
 # --strict: a package of which nothing could be learnt is a failure, not a pass.

@@ -54,7 +54,9 @@ def test_the_summary_for_people(run: Run, source: Path, tmp_path: Path) -> None:
     assert first == f"{tmp_path / 'x.gsm'}: 12 documents"
     assert second.startswith("12 added, 0 replaced, 0 unchanged in ")
     assert second.endswith("documents/s)")
-    assert not shown.stderr
+    told = "12 rows: the text is from 'text', the id from 'id' (--text-field, --id-field choose others)\n"
+    assert shown.stderr == told
+    assert not run("index", source, "--to", tmp_path / "x.gsm", "--quiet").stderr
 
 
 def test_folders_with_all_sorts_of_files(run: Run, tmp_path: Path) -> None:

@@ -118,9 +118,15 @@ def test_serve_refuses_an_encoder_that_no_index_has(run: Run, own: Path, monkeyp
 
 def test_models(run: Run, tmp_path: Path) -> None:
     here = {"GOSSAMER_CACHE": str(tmp_path), "GOSSAMER_OFFLINE": "1", "GOSSAMER_MODELS": str(tmp_path / "none")}
-    (model,) = read(run, "models", "list", **here)
-    assert (model["name"], model["present"], model["path"]) == ("minilm", False, str(tmp_path / "models" / "minilm"))
-    assert "minilm" in run("models", "list", **here).stdout
+    listed = {model["name"]: model for model in read(run, "models", "list", **here)}
+    model = listed["minilm"]
+    assert (model["here"], model["path"]) == (False, str(tmp_path / "models" / "minilm"))
+    assert (model["megabytes"], model["dim"], model["languages"], model["extra"]) == (24, 384, "English", "onnx")
+    assert listed["openai:text-embedding-3-small"]["megabytes"] is None
+    assert {name.partition(":")[0] for name in listed} >= {"lsa", "st", "model2vec", "fastembed", "openai", "ollama"}
+    shown = run("models", "list", columns=60, **here).stdout
+    assert all(f"{name}\n" in shown for name in listed)  # each on a line of its own, also where it is long
+    assert "not fetched yet" in shown
     assert run("models", "path", "minilm", **here).stdout == f"{tmp_path / 'models' / 'minilm'}\n"
     assert read(run, "models", "path", **here) == {"name": "minilm", "path": str(tmp_path / "models" / "minilm")}
     failed = run("models", "pull", "minilm", ok=False, **here)

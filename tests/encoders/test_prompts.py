@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.encoders.transformers import prompts_for
+from gossamer.encoders.prompts import prompts_for
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from gossamer.encoders import (
     CallableEncoder,
     LsaEncoder,
     OnnxEncoder,
+    fastembed,
     known_encoders,
     load_encoder,
+    model2vec,
     sentence_transformers,
     transformers,
 )
@@ -34,7 +36,7 @@ def test_a_name_makes_the_same_encoder_again(name: str) -> None:
     assert load_encoder(encoder.name).fingerprint == encoder.fingerprint
 
 
-@pytest.mark.parametrize("name", ["minilm-l6", "", "st:", "hf:", "openai:ada", "callables"])
+@pytest.mark.parametrize("name", ["minilm-l6", "", "st:", "hf:", "openai:", "mistral:large", "callables"])
 def test_an_unknown_name_lists_the_known_ones_with_an_example(name: str) -> None:
     with pytest.raises(UnknownEncoderError) as raised:
         load_encoder(name)
@@ -70,10 +72,13 @@ def test_wrong_options_are_named(name: str, says: str) -> None:
         load_encoder(name)
 
 
-@pytest.mark.parametrize(("name", "module"), [("st:x", sentence_transformers), ("hf:x", transformers)])
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("st:x", sentence_transformers), ("hf:x", transformers), ("model2vec:x", model2vec), ("fastembed:x", fastembed)],
+)
 def test_a_missing_extra_is_named_at_once(name: str, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=rf'pip install "gossamer\[{name[:2]}\]"'):
+    with pytest.raises(MissingExtraError, match=rf'pip install "gossamer\[{name[:-2]}\]"'):
         load_encoder(name)
 
 

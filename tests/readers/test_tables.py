@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from gossamer.errors import InputError
 from gossamer.readers import Record, read
 from gossamer.readers.fields import Job
+from gossamer.readers.formats.tables import read_csv
 from gossamer.readers.opening import TooLargeError
 from gossamer.readers.record import Account
-from gossamer.readers.tables import read_csv
 from gossamer.readers.walk import Source
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.readers import Record, read
-from gossamer.readers.text import title_of
+from gossamer.readers.formats.text import title_of
 
 
 def test_one_document_a_file(tmp_path: Path) -> None:

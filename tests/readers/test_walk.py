@@ -31,8 +31,23 @@ def test_a_folder_is_read_sorted_and_with_all_below(tmp_path: Path) -> None:
 
 
 def test_only_known_kinds_without_a_glob(tmp_path: Path) -> None:
-    write(tmp_path, "a.txt", "program.py", "README", "B.TXT")
-    assert ids(tmp_path) == ["B.TXT", "a.txt"]
+    write(
+        tmp_path,
+        "a.txt",
+        "picture.png",
+        "other.png",
+        "LICENSE",
+        "README",
+        "B.TXT",
+        "x.gsm/y.txt",
+        ".gitignore",
+        "b.tmp",
+    )
+    (tmp_path / ".gitignore").write_text("*.tmp")
+    reading = read(tmp_path)
+    assert [record.id for record in reading] == ["B.TXT", "README", "a.txt"]
+    assert reading.unread == {(".png", "no reader"): 2, ("", "no reader"): 1, (".tmp", "excluded by .gitignore"): 1}
+    assert not read(tmp_path, glob="*.txt").unread.get((".png", "no reader"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -18,23 +18,28 @@ from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
 from gossamer.errors import ParameterError
+from gossamer.plain_text import shortened
 
 if TYPE_CHECKING:
     from gossamer.readers import Reading
 
 EXAMPLES = examples(
-    "gossamer index notes/ --to notes.gsm",
+    "gossamer index notes/ papers/*.pdf --to notes.gsm",
     "gossamer index news.jsonl --to news.gsm --text-field body --id-field url",
     "zcat corpus.jsonl.gz | gossamer index - --to corpus.gsm --encoder lsa",
 )
 
 
 class OnError(StrEnum):
-    """What to do about a line or file that cannot be read."""
+    """What to do about a line or file that cannot be read: stop, go on, or stop only for files that were named."""
 
+    AUTO = "auto"
     RAISE = "raise"
     SKIP = "skip"
 
+
+_MOST_TOLD = 6
+"""Kinds of files, or choices of fields, that are told."""
 
 _FITTED = 20_000
 """Documents in a batch for an encoder that learns from the corpus: with small batches it would learn many times."""
@@ -42,17 +47,14 @@ _FITTED = 20_000
 
 @command
 def index(
-    paths: Annotated[
-        list[str],
-        typer.Argument(metavar="PATHS", help="Files and folders (.txt .md .json .jsonl .csv .tsv .parquet), or -."),
-    ],
+    paths: Annotated[list[str], typer.Argument(metavar="PATHS", help="Files and folders, or - for standard input.")],
     to: Annotated[
         Path, typer.Option(metavar="INDEX", help="The index: made if it is not there.", autocompletion=complete_index)
     ],
     encoder: Annotated[
         str | None,
         typer.Option(
-            help="What makes vectors of texts: minilm (default), lsa, st:MODEL, hf:MODEL.",
+            help="What makes vectors of texts: minilm (default), lsa, or another that 'gossamer models list' shows.",
             autocompletion=complete_encoder,
         ),
     ] = None,
@@ -65,8 +67,11 @@ def index(
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Read files in folders that are links out of the folder.")
     ] = False,
-    on_error: Annotated[OnError, typer.Option(help="What to do about what cannot be read.")] = OnError.RAISE,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that PATHS no longer hold.")] = False,
+    on_error: Annotated[
+        OnError,
+        typer.Option(help="What cannot be read stops it, is skipped, or stops it in files named as PATHS (auto)."),
+    ] = OnError.AUTO,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents that PATHS do not hold any more.")] = False,
     batch: Annotated[
         int | None, typer.Option(min=1, help="Documents added at a time: 500, or 20,000 with lsa.")
     ] = None,
@@ -78,13 +83,16 @@ def index(
 ) -> None:
     """Put files and folders into an index, and keep it up to date with them.
 
+    Reads text, Markdown, reStructuredText, HTML, PDF, Word, notebooks, source code, man pages, mailboxes, CSV, TSV,
+    Parquet, JSON and JSON Lines, also compressed (.gz), and says what it left out.
+
     Run it again to add only what is new or changed. It can be stopped at any time with Ctrl-C: what is in stays in.
     """
     from gossamer.readers import read
 
     screen = Screen(json=json, quiet=quiet)
     reading = read(
-        paths, text_field=text_field, id_field=id_field, glob=_patterns(glob), lines=lines, follow_links=follow_links,
+        paths, text_field=text_field, id_field=id_field, glob=glob or None, lines=lines, follow_links=follow_links,
         on_error=on_error.value,
     )  # fmt: skip
     start, tally = time.perf_counter(), Tally()
@@ -94,25 +102,15 @@ def index(
             prepare_encoder(ix.info().encoder, screen)
         learns = ix.info().encoder.startswith("lsa")
         size = batch or (_FITTED if learns else BATCH)
-        stopped = _run(Ingest(ix, tally, on_error=on_error.value, learns=learns), reading, size, prune, screen)
-        held = len(ix)
-    _report(screen, to, tally, reading, time.perf_counter() - start, held, stopped)
+        ingest = Ingest(ix, tally, on_error=on_error.value, learns=learns)
+        stopped = _run(ingest, reading, size, prune, screen)
+        held, others = len(ix), [] if stopped or not tally.seen else ingest.others()
+    _report(screen, to, tally, reading, time.perf_counter() - start, held, stopped, others)
     if not tally.seen and not stopped:
         screen.say("no documents were found: check the paths, or choose files with --glob")
     if stopped:
         screen.say(f"stopped: {documents(held)} in {to}; run the same command again to go on")
         raise typer.Exit(INTERRUPTED)
-
-
-def _patterns(glob: Sequence[str] | None) -> list[str]:
-    """Patterns of the files to read in a folder: those asked for, or all known formats; never the files of an index."""
-    from gossamer.readers import FORMATS
-
-    def any_case(suffix: str) -> str:
-        return "".join(f"[{letter}{letter.upper()}]" if letter.isalpha() else letter for letter in suffix)
-
-    known = [f"*{any_case(suffix + packed)}" for suffix in FORMATS for packed in ("", ".gz")]
-    return [*(glob or known), "!*.gsm/"]
 
 
 def _create_if_missing(path: Path, encoder: str | None, max_tokens: int | None, screen: Screen) -> bool:
@@ -154,14 +152,60 @@ def _expected(reading: Reading) -> float | None:
     return reading.records * reading.bytes_total / reading.bytes_done
 
 
-def _report(screen: Screen, to: Path, tally: Tally, reading: Reading, seconds: float, held: int, stopped: bool) -> None:
+def _report(
+    screen: Screen,
+    to: Path,
+    tally: Tally,
+    reading: Reading,
+    seconds: float,
+    held: int,
+    stopped: bool,
+    others: Sequence[str],
+) -> None:
     rate = tally.seen / max(seconds, 1e-9)
     if screen.json:
         left_out = {name: getattr(reading, name) for name in ("skipped", "empty", "broken", "binary", "links")}
+        unread = [
+            {"suffix": suffix, "reason": reason, "files": count} for (suffix, reason), count in reading.unread.items()
+        ]
+        fields = [{"text": choice.text, "id": choice.id, "rows": rows} for choice, rows in reading.fields.items()]
+        told = {"unread": unread, "fields": fields, "not_in_paths": len(others)}
         speed = {"seconds": round(seconds, 3), "documents_per_second": round(rate, 1)}
-        screen.emit({"index": str(to), "documents": held, **asdict(tally), **left_out, **speed, "stopped": stopped})
-    else:
-        counts = {**asdict(tally), "skipped": reading.skipped}
-        shown = [name for name in counts if counts[name] or name in ("added", "replaced", "unchanged")]
-        parts = ", ".join(f"{counts[name]:,} {name}" for name in shown)
-        screen.show(f"{to}: {documents(held)}", f"{parts} in {seconds:.1f} s ({rate:,.0f} documents/s)")
+        screen.emit(
+            {"index": str(to), "documents": held, **asdict(tally), **left_out, **told, **speed, "stopped": stopped}
+        )
+        return
+    counts = {**asdict(tally), "skipped": reading.skipped}
+    shown = [name for name in counts if counts[name] or name in ("added", "replaced", "unchanged")]
+    parts = ", ".join(f"{counts[name]:,} {name}" for name in shown)
+    screen.show(f"{to}: {documents(held)}", f"{parts} in {seconds:.1f} s ({rate:,.0f} documents/s)")
+    for line in [*_told_fields(reading), *_told_unread(reading)]:
+        screen.say(line)
+    if others:
+        screen.say(
+            f"{documents(len(others))} in {to} are not in what was read now, such as {shortened(others[0], 60)!r}: "
+            "if their files are gone, --prune removes them"
+        )
+
+
+def _told_fields(reading: Reading) -> Iterator[str]:
+    """Which fields of tables and JSON became text and id."""
+    for choice, rows in list(reading.fields.items())[:_MOST_TOLD]:
+        identity = f"the id from {choice.id!r}" if choice.id else "the id is the file and the line"
+        yield f"{rows:,} rows: the text is from {choice.text!r}, {identity} (--text-field, --id-field choose others)"
+
+
+def _told_unread(reading: Reading) -> Iterator[str]:
+    """What was left out and why: "147 .xyz files: no reader", the most frequent kinds of each reason."""
+    reasons: dict[str, list[str]] = {}
+    for (suffix, reason), count in reading.unread.items():
+        files = "file" if count == 1 else "files"
+        kind = f"{count:,} {suffix} {files}" if suffix else f"{count:,} {files} without a suffix"
+        reasons.setdefault(reason, []).append(kind)
+    for reason, kinds in reasons.items():
+        more = f" and {len(kinds) - _MOST_TOLD} other kinds" if len(kinds) > _MOST_TOLD else ""
+        cure = " (--glob reads them as text)" if reason == "no reader" else ""
+        yield f"not read: {', '.join(kinds[:_MOST_TOLD])}{more}: {reason}{cure}"
+    counts = {"binary": reading.binary, "without text": reading.empty, "broken": reading.broken}
+    if any(counts.values()):
+        yield "not read: " + ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)

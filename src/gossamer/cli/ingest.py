@@ -13,19 +13,22 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gossamer.errors import GossamerError, InputError
 
 if TYPE_CHECKING:
     from gossamer.index import Encoded, Index
-    from gossamer.readers import Record
+    from gossamer.readers import OnError, Record
 
 BATCH: Final = 500
 """Records in a batch: about a second with the default encoder. Stopping loses up to two batches."""
 
 _CHARACTERS: Final = 2**26
 """Characters of text in a batch, which is held in memory, at most."""
+
+_COMPARED: Final = 5
+"""Documents, and fields of metadata, that are compared to find out whether the ids are from another field."""
 
 _SWITCH_INTERVAL: Final = 0.0005
 """Seconds a thread may hold the interpreter while another waits. The model's threads need it briefly for every text:
@@ -77,13 +80,11 @@ class _Batch:
 class Ingest:
     """One run over some sources.
 
-    `on_error`: what to do about an id that comes again with other content. `learns`: the encoder learns from the
-    corpus, so nothing can be encoded before it is added.
+    `on_error`: what to do about an id that comes again with other content: "skip" keeps the first, others raise.
+    `learns`: the encoder learns from the corpus, so nothing can be encoded before it is added.
     """
 
-    def __init__(
-        self, ix: Index, tally: Tally, *, on_error: Literal["raise", "skip"] = "raise", learns: bool = False
-    ) -> None:
+    def __init__(self, ix: Index, tally: Tally, *, on_error: OnError = "raise", learns: bool = False) -> None:
         self._ix = ix
         self._tally = tally
         self._on_error = on_error
@@ -128,7 +129,36 @@ class Ingest:
         batch = [record for record in records if self._first_time(record)]
         stored = self._stored(record.id for record in batch if record.id in self._known)
         changed = [record for record in batch if stored.get(record.id) != _content(record)]
+        if self._known and not stored and before == 0:
+            self._refuse_other_ids(changed)
         return _Batch(before, len(records), len(batch) - len(changed), changed, stored)
+
+    def _refuse_other_ids(self, records: list[Record]) -> None:
+        """Raise if the first documents are in the index already, under ids from another field.
+
+        The field of the ids then is missing from the metadata, and the other one is there: a new id is found in
+        the metadata of the old document, or the old id in the metadata of the new one.
+        """
+        for record in records[:_COMPARED]:
+            for field, value in record.metadata.items():
+                found = self._stored(
+                    iter([str(value)] if isinstance(value, str | int) and str(value) in self._known else [])
+                )
+                if any(text == record.text for text, _ in found.values()):
+                    raise _other_ids(record, str(value), f"--id-field {field}")
+            for document in self._ix.get(self._with_value(record.id)):
+                if document.text == record.text:
+                    raise _other_ids(record, document.id, "the --id-field of before, or none")
+
+    def _with_value(self, value: str) -> list[str]:
+        """Ids of documents that have `value` as an id in their metadata, under one of the names that the first has."""
+        (example,) = self._ix.get([next(iter(self._known))])
+        names = [name for name, held in example.metadata.items() if isinstance(held, str | int)]
+        numbers: list[str | int] = (
+            [value, int(value)] if value.isascii() and value.isdigit() and len(value) < 18 else [value]
+        )
+        conditions = [{name: {"$in": numbers}} for name in names[:_COMPARED]]
+        return self._ix.ids(where={"$or": conditions})[:_COMPARED] if conditions else []
 
     def _write(self, batch: _Batch, encoded: Encoded | None, progress: Progress) -> None:
         self._tally.unchanged += batch.unchanged
@@ -162,9 +192,13 @@ class Ingest:
             return False
         return bool(records) and all(stored[record.id] == _content(record) for record in records)
 
+    def others(self) -> list[str]:
+        """The ids of documents that none of the sources holds: of other sources, or of files that are gone."""
+        return [id for id in self._ix.ids() if id not in self._seen]
+
     def prune(self) -> None:
         """Delete the documents that none of the sources holds."""
-        gone = [id for id in self._ix.ids() if id not in self._seen]
+        gone = self.others()
         if not self._seen and gone:
             raise InputError(
                 f"the sources hold no document, so nothing was pruned: that would have removed all {len(gone):,}. "
@@ -177,7 +211,7 @@ class Ingest:
         if record.id not in self._seen:
             self._seen[record.id] = content
             return True
-        if self._seen[record.id] != content and self._on_error == "raise":
+        if self._seen[record.id] != content and self._on_error != "skip":
             raise InputError(
                 f"{record.source}: the id {record.id!r} came before with another text or metadata. "
                 "Choose another --id-field, or keep the first of each with --on-error skip"
@@ -188,6 +222,13 @@ class Ingest:
     def _stored(self, ids: Iterator[str]) -> dict[str, tuple[str, str]]:
         documents = self._ix.get(list(ids))
         return {document.id: (document.text, _canonical(document.metadata)) for document in documents}
+
+
+def _other_ids(record: Record, id: str, before: str) -> InputError:
+    return InputError(
+        f"{record.source}: the document with the id {record.id!r} is in the index as {id!r}, and would be there twice. "
+        f"Use {before}, or make a new index"
+    )
 
 
 def _some(records: Iterator[Record], most: int) -> list[Record]:

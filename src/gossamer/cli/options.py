@@ -27,7 +27,8 @@ def complete_index(incomplete: str) -> list[str]:
 
 def complete_encoder(incomplete: str) -> list[str]:
     """Names of encoders, for shell completion."""
-    return [name for name in ("minilm", "lsa", "st:", "hf:") if name.startswith(incomplete)]
+    kinds = ("minilm", "lsa", "st:", "hf:", "model2vec:", "fastembed:", "openai:", "ollama:")
+    return [name for name in kinds if name.startswith(incomplete)]
 
 
 IndexPath: TypeAlias = Annotated[
@@ -38,7 +39,7 @@ EncoderName: TypeAlias = Annotated[
     typer.Option(
         "--encoder",
         metavar="NAME",
-        help="The index's encoder, named to allow one that can bring code: st:MODEL, hf:MODEL.",
+        help="The index's encoder, if it is one that you have to name: any but minilm and lsa.",
         autocompletion=complete_encoder,
     ),
 ]

@@ -10,6 +10,7 @@ fast as a batch split over threads, since nothing is spent on padding and synchr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -78,8 +79,14 @@ class OnnxEncoder(CheckedEncoder):
         return vectors
 
 
+def disable_telemetry() -> None:
+    """Keep ONNX Runtime from reporting usage. It looks at the environment once, when it is imported."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+
 def _load(progress: Progress | None) -> Callable[[str], Floats]:
     """The model as a function from one text to its vector, which threads may call at the same time."""
+    disable_telemetry()
     try:
         import onnxruntime
         from tokenizers import Tokenizer

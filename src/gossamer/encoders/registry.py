@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
 from gossamer.array_types import Floats
+from gossamer.encoders.fastembed import FastEmbedEncoder
 from gossamer.encoders.lsa import LsaEncoder
+from gossamer.encoders.model2vec import Model2VecEncoder
 from gossamer.encoders.onnx import OnnxEncoder
 from gossamer.encoders.protocol import CheckedEncoder, Encoder, Kind, Progress, fingerprint_of, is_encoder
 from gossamer.encoders.sentence_transformers import SentenceTransformersEncoder
+from gossamer.encoders.served import ServedEncoder
 from gossamer.encoders.transformers import TransformersEncoder
 from gossamer.errors import ParameterError, StateError, UnknownEncoderError
 
@@ -45,6 +49,10 @@ def known_encoders() -> dict[str, str]:
         "lsa": "TF-IDF and SVD fitted on your own corpus, any language; nothing to fetch",
         "st:<model>": "a sentence-transformers model by hub name or folder, as in st:all-mpnet-base-v2",
         "hf:<model>": "the hidden states of a transformers model, as in hf:gpt2?pool=mean|cls|last&layer=-1",
+        "model2vec:<model>": "static embeddings by hub name or folder, as in model2vec:minishlab/potion-base-8M",
+        "fastembed:<model>": "a model that FastEmbed knows, as in fastembed:BAAI/bge-small-en-v1.5",
+        "openai:<model>": "a server of OpenAI's protocol: OPENAI_BASE_URL, OPENAI_API_KEY",
+        "ollama:<model>": "a model that Ollama serves, as in ollama:nomic-embed-text: OLLAMA_HOST",
     }
 
 
@@ -126,11 +134,18 @@ def _by_name(spec: str) -> Encoder:
 
 
 _NAMES: dict[str, Callable[..., Encoder]] = {"minilm": OnnxEncoder, "lsa": LsaEncoder}
-_SCHEMES: dict[str, Callable[..., Encoder]] = {"st": SentenceTransformersEncoder, "hf": TransformersEncoder}
+_SCHEMES: dict[str, Callable[..., Encoder]] = {
+    "st": SentenceTransformersEncoder,
+    "hf": TransformersEncoder,
+    "model2vec": Model2VecEncoder,
+    "fastembed": FastEmbedEncoder,
+    "openai": partial(ServedEncoder, "openai"),
+    "ollama": partial(ServedEncoder, "ollama"),
+}
 
 
 def _known() -> str:
-    lines = "".join(f"\n  {name:<11} {about}" for name, about in known_encoders().items())
+    lines = "".join(f"\n  {name:<18} {about}" for name, about in known_encoders().items())
     return f'known are:{lines}\nor pass a callable list[str] -> array. Example: encoder="minilm" (--encoder minilm)'
 
 
@@ -152,7 +167,7 @@ def _make(kind: Callable[..., Encoder], spec: str, model: Sequence[str], options
     }
     for name in options:
         if name not in takes:
-            raise ParameterError(f"{spec!r}: there is no option {name!r}; there are {', '.join(takes)}")
+            raise ParameterError(f"{spec!r}: there is no option {name!r}; there are {', '.join(takes) or 'none'}")
     return kind(*model, **{name: _value(spec, name, text, takes[name]) for name, text in options.items()})
 
 

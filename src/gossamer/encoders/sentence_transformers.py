@@ -9,8 +9,9 @@ import numpy as np
 
 from gossamer.array_types import Floats
 from gossamer.checks import positive
+from gossamer.encoders.prompts import prompts_for
 from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, Progress, fingerprint_of
-from gossamer.encoders.transformers import identity, prompts_for, quiet, unavailable
+from gossamer.encoders.transformers import identity, quiet, unavailable
 from gossamer.errors import MissingExtraError
 
 _BATCHES = 16

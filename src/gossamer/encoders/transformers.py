@@ -5,13 +5,12 @@ the right, whatever side the tokenizer prefers, and here rather than by the toke
 model's positions count from the first token, so padding changes no vector, and a tokenizer without a
 padding token (GPT-2) needs none.
 
-At the end: what ``st:`` needs too (a model's identity, its prompts, loading without progress bars).
+At the end: what other encoders need too (a model's identity, loading without progress bars).
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import numpy as np
 
 from gossamer.array_types import Floats
 from gossamer.checks import one_of, positive
+from gossamer.encoders.prompts import prompts_for
 from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, Progress, fingerprint_of
 from gossamer.errors import MissingExtraError, ModelUnavailableError, ParameterError
 
@@ -292,29 +292,6 @@ def _sampled(file: Path) -> str:
                 content.seek(sample * (size - _SAMPLE_BYTES) // (_SAMPLES - 1))
                 digest.update(content.read(_SAMPLE_BYTES))
     return digest.hexdigest()
-
-
-_INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
-_BGE_ENGLISH = "Represent this sentence for searching relevant passages: "
-_BGE_CHINESE = "为这个句子生成表示以用于检索相关文章："
-
-_PROMPTS: tuple[tuple[str, dict[Kind, str]], ...] = (
-    (r"\be5-.*instruct", {"query": _INSTRUCT, "document": ""}),
-    (r"\be5-", {"query": "query: ", "document": "passage: "}),
-    (r"\bbge-(small|base|large)-en", {"query": _BGE_ENGLISH, "document": ""}),
-    (r"\bbge-(small|base|large)-zh", {"query": _BGE_CHINESE, "document": ""}),
-)
-"""By model name, as the model cards of intfloat/e5 and BAAI/bge prescribe; the first match wins. bge-m3 has none."""
-
-
-def prompts_for(model: str) -> dict[Kind, str]:
-    """The texts that a model of this name expects before a document and a query; empty for most models.
-
-    >>> prompts_for("intfloat/multilingual-e5-small")
-    {'query': 'query: ', 'document': 'passage: '}
-    """
-    name = model.rstrip("/").rsplit("/", 1)[-1].lower()
-    return next((prompts for pattern, prompts in _PROMPTS if re.search(pattern, name)), {})
 
 
 @contextmanager

@@ -1,29 +1,25 @@
 """A language model that names concepts: "openai:<model>" or "ollama:<model>" → a labeller.
 
-openai   any server that speaks OpenAI's protocol: POST $OPENAI_BASE_URL/chat/completions, with the key in
-         $OPENAI_API_KEY where it wants one
-ollama   POST $OLLAMA_HOST/api/chat, on this machine unless the variable says otherwise
+openai   any server that speaks OpenAI's protocol: POST /chat/completions
+ollama   POST /api/chat
+
+`gossamer.model_server` says where these servers are, and what happens to keys.
 
 One concept is one call: its terms, the beginnings of a few documents, and the labels of the concepts above, beside and
 below it are sent, nothing else. Calls are made in the background, and no more than a limited number, none after three
-failures in a row: the label of a concept is then its own terms. Keys are read when a call is made, and neither stored
-nor logged.
+failures in a row: the label of a concept is then its own terms.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from typing import Final
 
 from gossamer.errors import ParameterError, ServiceError
 from gossamer.explain.naming import Labeller
+from gossamer.model_server import Kind, ModelServer, as_kind
 from gossamer.plain_text import one_line
 from gossamer.results import LabelRequest
 
@@ -46,8 +42,9 @@ def as_labeller(labeller: Labeller | str | None) -> Labeller | None:
     """A labeller of one's own, or the one that a name such as "openai:gpt-4o-mini" or "ollama:llama3.2" stands for."""
     if labeller is None or callable(labeller):
         return labeller
-    kind, _, model = labeller.partition(":") if isinstance(labeller, str) else ("", "", "")
-    if kind not in ("openai", "ollama") or not model:
+    name, _, model = labeller.partition(":") if isinstance(labeller, str) else ("", "", "")
+    kind = as_kind(name)
+    if kind is None or not model:
         raise ParameterError(f'labeller must be "openai:<model>", "ollama:<model>" or a callable, got {labeller!r}')
     return LanguageModel(kind, model)
 
@@ -56,7 +53,7 @@ def as_labeller(labeller: Labeller | str | None) -> Labeller | None:
 class LanguageModel:
     """Asks a server for the name of each concept. Safe for use from many threads."""
 
-    kind: str
+    kind: Kind
     model: str
     calls: int = CALLS
     """Calls that are left."""
@@ -88,18 +85,17 @@ class LanguageModel:
 
     def _answer(self, text: str) -> str:
         messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": text}]
-        if self.kind == "ollama":
-            host = os.environ.get("OLLAMA_HOST") or "127.0.0.1:11434"
-            url = host if "://" in host else f"http://{host}"
-            body = {"model": self.model, "messages": messages, "stream": False, "options": {"temperature": 0}}
-            found = _post(f"{url.rstrip('/')}/api/chat", body, {})
-            return str(found["message"]["content"])
-        url = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-        key = os.environ.get("OPENAI_API_KEY")
-        body = {"model": self.model, "messages": messages, "temperature": 0}
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        found = _post(f"{url.rstrip('/')}/chat/completions", body, headers)
-        return str(found["choices"][0]["message"]["content"])
+        server = ModelServer(self.kind)
+        try:
+            if self.kind == "ollama":
+                body = {"model": self.model, "messages": messages, "stream": False, "options": {"temperature": 0}}
+                found = server.post("/api/chat", body, seconds=SECONDS)
+                return str(found["message"]["content"])
+            body = {"model": self.model, "messages": messages, "temperature": 0}
+            found = server.post("/chat/completions", body, seconds=SECONDS)
+            return str(found["choices"][0]["message"]["content"])
+        except (KeyError, IndexError, TypeError):
+            raise ServiceError(f"{server.address()} answered something else than a chat") from None
 
 
 def prompt(request: LabelRequest) -> str:
@@ -113,14 +109,3 @@ def prompt(request: LabelRequest) -> str:
         lines.append(f"Its parts: {'; '.join(request.parts)}")
     lines += ["Texts:", *(f"- {text}" for text in request.exemplars), f"The group has {request.size} texts. Its name:"]
     return "\n".join(lines)
-
-
-def _post(url: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
-    if not url.startswith(("http://", "https://")):
-        raise ParameterError(f"the address of a language model begins with http:// or https://, got {url!r}")
-    request = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json", **headers})
-    try:
-        with urlopen(request, timeout=SECONDS) as answer:
-            return json.load(answer)
-    except HTTPError as error:
-        raise ServiceError(f"{url} answered {error.code} {error.reason}") from None  # its request holds the key

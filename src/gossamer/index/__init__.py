@@ -15,7 +15,7 @@ overview        topics, concepts a query fits, novelty
 repair          a damaged index → a healthy one
 """
 
-from gossamer.encoders import Progress
+from gossamer.encoders import KnownEncoder, Progress, known_models
 from gossamer.encoders.models import MODELS, list_models, model_path, pull
 from gossamer.filters import check_size
 from gossamer.index.encoding import Encoded, EncoderSpec, Unloaded
@@ -26,9 +26,11 @@ __all__ = [
     "Encoded",
     "EncoderSpec",
     "Index",
+    "KnownEncoder",
     "Progress",
     "Unloaded",
     "check_size",
+    "known_models",
     "list_models",
     "model_path",
     "pull",

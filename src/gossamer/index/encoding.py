@@ -89,12 +89,17 @@ def _load_trusted(name: str) -> Encoder:
     if base.startswith("callable:"):
         return load_encoder(name)  # raises: it has to be passed again
     if base not in ("minilm", "lsa") or not options_of(name).keys() <= _HARMLESS_OPTIONS:
+        risk = "it sends texts to a server" if _is_served(base) else "loading a model can run code that comes with it"
         raise UntrustedEncoderError(
-            f"the index names the encoder {name!r}, and loading a model can run code that comes with it: "
+            f"the index names the encoder {name!r}, and {risk}: "
             f"if you trust it, name it yourself, as in Index.open(path, encoder={name!r}), or with --encoder",
             encoder=name,
         )
     return load_encoder(name)
+
+
+def _is_served(name: str) -> bool:
+    return name.startswith(("openai:", "ollama:"))
 
 
 def encode(

@@ -1,4 +1,10 @@
-"""Files → records: folders, text, Markdown, JSON Lines, JSON, CSV, TSV, Parquet and standard input.
+"""Files → records: folders, texts and pages of many formats, tables, JSON, e-mail, source code, standard input.
+
+    formats/      a file of each format → records
+    walk          paths → the files in them                ignore, the rules of .gitignore
+    opening       a file → text, whatever its encoding     hyphenation, words divided at line ends
+    fields        a row → text, id and metadata            values, what JSON can represent
+    record        what reading returns, and the account of what was left out
 
 >>> import pathlib, tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -16,37 +22,20 @@ compressed.
 
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from gossamer.checks import one_of
+from gossamer.errors import MissingExtraError
 from gossamer.readers.fields import ID_FIELDS, TEXT_FIELDS, Job
-from gossamer.readers.json_files import read_json, read_jsonl, read_stdin
+from gossamer.readers.formats import FORMATS, REQUIRED, format_of, read_stdin, read_text
 from gossamer.readers.opening import NotTextError, TooLargeError
-from gossamer.readers.record import Account, OnError, Reading, Record
-from gossamer.readers.tables import read_csv, read_parquet, read_tsv, require_pyarrow
-from gossamer.readers.text import read_markdown, read_text
+from gossamer.readers.record import Account, FieldChoice, OnError, Reading, Record
 from gossamer.readers.walk import STDIN, Source, find
 
-__all__ = ["FORMATS", "ID_FIELDS", "TEXT_FIELDS", "Reading", "Record", "read"]
+__all__ = ["FORMATS", "ID_FIELDS", "TEXT_FIELDS", "FieldChoice", "OnError", "Reading", "Record", "read"]
 
 logger = logging.getLogger(__name__)
-
-Format: TypeAlias = Callable[[Source, Job], Iterator[Record]]
-
-FORMATS: dict[str, Format] = {
-    ".txt": read_text,
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".jsonl": read_jsonl,
-    ".ndjson": read_jsonl,
-    ".json": read_json,
-    ".csv": read_csv,
-    ".tsv": read_tsv,
-    ".parquet": read_parquet,
-}
-"""The reader for each suffix. A file with another suffix is read as plain text if it is named or matches a glob."""
 
 
 def read(
@@ -65,36 +54,36 @@ def read(
     ``title``. `id_field`: by default the first of ID_FIELDS that is present, else "<file>:<line>". All other fields
     become metadata. `glob`: patterns as in .gitignore that choose the files in folders. `lines`: text files hold one
     document a line. `follow_links`: read files in folders also if they are symbolic links out of the folder.
-    `on_error`: "raise" stops at the first line that cannot be read, "skip" counts it.
+    `on_error`: "raise" stops at the first line or file that cannot be read, "skip" counts it; "auto" stops for files
+    that were named, and counts those found in folders.
 
     Files are listed now, and a path that does not exist is an InputError; they are read as you iterate.
     """
-    one_of(on_error, "on_error", ("raise", "skip"))
+    one_of(on_error, "on_error", ("raise", "skip", "auto"))
     given = [paths] if isinstance(paths, str | Path) else paths
-    sources, links = find(given, lambda path: _suffix(path) in FORMATS, glob, follow_links=follow_links)
-    if any(_suffix(source.path) == ".parquet" for source in sources):
-        require_pyarrow()
+    found = find(given, lambda path: format_of(path) is not None, glob, follow_links=follow_links)
+    sources = found.sources
+    for suffix, require in REQUIRED.items():
+        if any(source.suffix == suffix and (source.named or on_error == "raise") for source in sources):
+            require()
     stdin = any(source.path == STDIN for source in sources)
     total = None if stdin else sum(source.size for source in sources)
-    account = Account(on_error, bytes_total=total, links=links)
+    account = Account(on_error, bytes_total=total, links=found.links, unread=found.unread)
     job = Job(account, text_field, id_field, lines)
     return Reading(_records(sources, job), account)
-
-
-def _suffix(path: Path) -> str:
-    """The suffix that tells the format, without that of the compression: ".jsonl" for ``a.JSONL.gz``."""
-    if path.suffix.lower() != ".gz":
-        return path.suffix.lower()
-    inner = Path(path.stem).suffix.lower()
-    return inner if inner != ".parquet" else ""
 
 
 def _records(sources: list[Source], job: Job) -> Iterator[Record]:
     account = job.account
     for source in sources:
         stdin = source.path == STDIN
+        account.named = source.named
         try:
-            yield from (read_stdin if stdin else FORMATS.get(_suffix(source.path), read_text))(source, job)
+            yield from (read_stdin if stdin else format_of(source.path) or read_text)(source, job)
+        except MissingExtraError as error:
+            if source.named or account.on_error == "raise":
+                raise
+            account.leave_out(source, f'needs pip install "gossamer[{error.extra}]"')
         except NotTextError:
             if source.named:
                 account.problem(source.place, "a binary file, not text", "Convert it to text")

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 from gossamer.checks import TOO_DEEP
 from gossamer.plain_text import shortened
 from gossamer.readers.opening import LONGEST_LINE
-from gossamer.readers.record import Account, Record
+from gossamer.readers.record import Account, FieldChoice, Record
 from gossamer.readers.values import DROP, clean, json_value
 from gossamer.readers.walk import Source
 
 TEXT_FIELDS = ("text", "body", "content", "document", "passage", "question", "sentence", "abstract")
 ID_FIELDS = ("_id", "id", "doc_id", "docid", "uuid")
 TITLE = "title"
+_LONGEST_TITLE = 1000
 _STOPS = (".", "!", "?", "…", "。", "！", "？")
 
 
@@ -45,21 +46,53 @@ class BadRowError(Exception):
         self.what, self.cure = what, cure
 
 
+class NoTextFieldError(BadRowError):
+    """A row without a field that could be the text."""
+
+
+def document(
+    text: str, source: Source, job: Job, *, title: str | None = None, metadata: dict[str, Any] | None = None
+) -> Iterator[Record]:
+    """The record of a file that is one document; none if it is empty or beyond a limit, which is counted."""
+    if not text.strip():
+        job.account.empty += 1
+        return
+    title = " ".join(clean(title).split())[:_LONGEST_TITLE] if title else ""
+    record = Record(source.name, clean(text), {**({"title": title} if title else {}), **(metadata or {})}, source.place)
+    if job.account.takes(record, source.place):
+        yield record
+
+
+def with_title(title: str | None, text: str) -> str:
+    """`text` with the title before it, unless it begins with it."""
+    title = " ".join((title or "").split())
+    return text if title and title in " ".join(text[: 2 * len(title) + 200].split()) else _join(title, text)
+
+
 def records(
     rows: Iterable[Row], source: Source, job: Job, convert: Callable[[Any], Any] = json_value
 ) -> Iterator[Record]:
     """A record for every row with text; empty rows are counted, and unusable ones are counted or raise (`on_error`)."""
+    first = True
     for row in rows:
         name = source.name if row.line is None else f"{source.name}:{row.line}"
         place = source.place if row.line is None else f"{source.place}:{row.line}"
         try:
             record = _record(row.fields, name, source.place, job, convert)
+        except NoTextFieldError as error:
+            lenient = job.account.on_error == "auto" and not source.named
+            if first and lenient and job.text_field is None:  # a table of numbers, settings of a program
+                job.account.leave_out(source, "no field with text")
+                return
+            job.account.problem(place, error.what, error.cure)
+            continue
         except BadRowError as error:
             job.account.problem(place, error.what, error.cure)
             continue
         except RecursionError:
             job.account.problem(place, f"the document {TOO_DEEP.what}", TOO_DEEP.cure.capitalize())
             continue
+        first = False
         if record is None:
             job.account.empty += 1
         elif job.account.takes(record, place):
@@ -73,6 +106,9 @@ def _record(fields: dict[str, Any], name: str, place: str, job: Job, convert: Ca
     identity, id_field = _id(fields, job.id_field)
     rest = ((clean(key), convert(value)) for key, value in fields.items() if key not in (text_field, id_field))
     metadata = {key: value for key, value in rest if value is not DROP}
+    joined = job.text_field is None and text_field is not None and isinstance(fields.get(TITLE), str)
+    names = [name for name in (TITLE if joined else None, text_field) if name is not None]
+    job.account.fields[FieldChoice(" + ".join(names) or TITLE, id_field)] += 1
     return Record(identity or name, text, metadata, place)
 
 
@@ -80,12 +116,14 @@ def _text(fields: dict[str, Any], wanted: str | None) -> tuple[str, str | None]:
     """The text, and the field it is from. The title is put before it unless the user chose the field."""
     if wanted is not None:
         if wanted not in fields:
-            raise BadRowError(f"there is no field {wanted!r} among {_list(fields)}", "Choose another text_field")
+            what = f"there is no field {wanted!r} among {_list(fields)}"
+            raise NoTextFieldError(what, "Choose another text_field (--text-field)")
         return _as_text(fields[wanted], wanted), wanted
     present = [name for name in TEXT_FIELDS if name in fields]
     title = fields.get(TITLE)
     if not present and not isinstance(title, str):
-        raise BadRowError(f"no text: none of {', '.join(TEXT_FIELDS)} is among {_list(fields)}", "Choose a text_field")
+        what = f"no text: none of {', '.join(TEXT_FIELDS)} is among {_list(fields)}"
+        raise NoTextFieldError(what, f"Choose a text_field (--text-field{_longest(fields)})")
     chosen = next((name for name in present if fields[name] not in (None, "", [])), present[0] if present else None)
     text = "" if chosen is None else _as_text(fields[chosen], chosen)
     return _join(clean(title) if isinstance(title, str) else "", text), chosen
@@ -96,6 +134,12 @@ def _join(title: str, text: str) -> str:
     if not title or not text.strip():
         return title or text
     return f"{title} {text}" if title.endswith(_STOPS) else f"{title}. {text}"
+
+
+def _longest(fields: dict[str, Any]) -> str:
+    """The name of the field with the longest text, which is probably the one, after a space; nothing if none has."""
+    texts = {name: len(value) for name, value in fields.items() if isinstance(value, str) and value.strip()}
+    return f" {shortened(max(texts, key=lambda name: texts[name]), 40)}" if texts else ""
 
 
 def _as_text(value: Any, name: str) -> str:

@@ -7,6 +7,7 @@ import logging
 import os
 import stat
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -79,26 +80,55 @@ class TextFile:
 
 
 @contextmanager
-def open_text(source: Source, account: Account, newline: str | None = None) -> Iterator[TextFile]:
-    """Open `source` as text and count its bytes in `account`. Raises NotTextError for a binary file."""
+def open_text(
+    source: Source,
+    account: Account,
+    newline: str | None = None,
+    declared: Callable[[bytes], str | None] = lambda head: None,
+) -> Iterator[TextFile]:
+    """Open `source` as text and count its bytes in `account`. Raises NotTextError for a binary file.
+
+    `declared` tells the encoding that the beginning of a file declares, for formats that can; others are UTF-8.
+    """
+    with open_bytes(source, account) as stream:
+        encoding = _encoding(stream.peek(_HEAD)[:_HEAD], declared)
+        errors = "surrogateescape" if encoding == "utf-8-sig" else "replace"
+        with io.TextIOWrapper(stream, encoding, errors, newline) as text:
+            yield TextFile(text, source.place)
+
+
+@contextmanager
+def open_bytes(source: Source, account: Account) -> Iterator[Any]:
+    """Open `source`, unpacked if it is compressed, as a buffered stream, and count its bytes on disk in `account`."""
     with _raw(source) as raw:
         counted = _Counted(raw)
         account.position = lambda: counted.count
         stream: Any = io.BufferedReader(counted, 1 << 16)
         if source.path.suffix.lower() == ".gz":
             stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 16)
-        encoding = _encoding(stream.peek(_HEAD)[:_HEAD])
-        errors = "surrogateescape" if encoding == "utf-8-sig" else "replace"
-        with io.TextIOWrapper(stream, encoding, errors, newline) as text:
-            yield TextFile(text, source.place)
+        yield stream
 
 
-def _encoding(head: bytes) -> str:
+@contextmanager
+def open_archive(source: Source, account: Account) -> Iterator[zipfile.ZipFile]:
+    """Open `source` as a zip archive. Raises OSError if it is none."""
+    with _raw(source) as raw:
+        account.position = lambda: raw.tell() if not raw.closed else 0
+        try:
+            archive = zipfile.ZipFile(raw)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            raise OSError(str(error)) from error
+        with archive:
+            yield archive
+
+
+def _encoding(head: bytes, declared: Callable[[bytes], str | None]) -> str:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\0" in head:
         raise NotTextError
-    return "utf-8-sig"
+    named = None if head.startswith(codecs.BOM_UTF8) else declared(head)
+    return "utf-8-sig" if named in (None, "utf-8") else named
 
 
 @contextmanager

@@ -2,16 +2,18 @@
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from gossamer.checks import id_problem, metadata_problem, text_problem
 from gossamer.errors import InputError
+from gossamer.readers.walk import Source
 
 logger = logging.getLogger(__name__)
 
-OnError: TypeAlias = Literal["raise", "skip"]
+OnError: TypeAlias = Literal["auto", "raise", "skip"]
 
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -29,25 +31,45 @@ class Record:
     source: str
 
 
+class FieldChoice(NamedTuple):
+    """Which fields of a row became the text, as in "title + body", and which the id; None if "<file>:<line>" did."""
+
+    text: str
+    id: str | None
+
+
 @dataclass
 class Account:
     """Counts, updated by the readers of the formats. The meaning of each is in `Reading`."""
 
-    on_error: OnError = "raise"
+    on_error: OnError = "auto"
+    named: bool = True
+    """Whether the file being read was named itself, not found in a folder."""
     records: int = 0
     empty: int = 0
     broken: int = 0
     binary: int = 0
     links: int = 0
+    unread: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Files found in folders that were left out on purpose: (suffix, reason) → how many."""
+    fields: Counter[FieldChoice] = field(default_factory=Counter)
+    """How many rows had which fields for text and id."""
     bytes_total: int | None = 0
     finished: int = 0
     """Bytes of the files that were read to the end."""
     position: Callable[[], int] = field(default=int, repr=False)
     """Returns the bytes read of the open file."""
 
+    def leave_out(self, source: Source, reason: str) -> None:
+        """Count a file found in a folder that holds no documents; of one that was named, it is a problem."""
+        if source.named:
+            self.problem(source.place, reason, "Name another file")
+        else:
+            self.unread[source.suffix, reason] += 1
+
     def problem(self, place: str, what: str, cure: str) -> None:
         """Raise InputError, or count and log the problem, as `on_error` says."""
-        if self.on_error == "raise":
+        if self.on_error == "raise" or (self.on_error == "auto" and self.named):
             raise InputError(f"{place}: {what}. {cure}, or skip such input with on_error='skip' (--on-error skip)")
         self.broken += 1
         level = logging.WARNING if self.broken <= _WARNINGS else logging.DEBUG
@@ -103,6 +125,16 @@ class Reading(Iterator[Record]):
     def links(self) -> int:
         """Symbolic links out of their folder, which are not read without follow_links=True."""
         return self._account.links
+
+    @property
+    def unread(self) -> dict[tuple[str, str], int]:
+        """Files in folders that were left out on purpose, by suffix and reason, most frequent first."""
+        return dict(self._account.unread.most_common())
+
+    @property
+    def fields(self) -> dict[FieldChoice, int]:
+        """Which fields of rows became text and id, with the number of rows so far, most frequent first."""
+        return dict(self._account.fields.most_common())
 
     @property
     def bytes_total(self) -> int | None:

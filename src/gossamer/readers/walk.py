@@ -1,17 +1,19 @@
 """Paths → files: sorted, each once, without hidden and ignored files and unknown formats.
 
 A folder is read with everything below it, except hidden names and what its .gitignore files exclude. Folders
-that are symbolic links are not entered, so there are no loops. Files that are links are read if they lead to a file
-inside the given folder: otherwise a folder from a stranger could put any of your files into an index. Without
-`glob` only files of known formats are read, with it any file that matches. A file that is given itself is always read,
-even if it is a pipe; in a folder only regular files are.
+that are symbolic links are not entered, so there are no loops; nor are indexes, folders called *.gsm. Files that are
+links are read if they lead to a file inside the given folder: otherwise a folder from a stranger could put any of your
+files into an index. Without `glob` only files of known formats are read, with it any file that matches. A file that is
+given itself is always read, even if it is a pipe; in a folder only regular files are.
 """
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from gossamer.errors import InputError, ParameterError
 from gossamer.readers.ignore import MOST_NESTED, Rules, enter, matcher
@@ -20,6 +22,7 @@ from gossamer.readers.values import clean
 logger = logging.getLogger(__name__)
 
 STDIN = Path("-")
+_INDEX = ".gsm"
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,27 @@ class Source:
     """Whether the user gave this file itself, not a folder that contains it."""
 
     @property
+    def suffix(self) -> str:
+        """The suffix that tells its format."""
+        return suffix_of(self.path)
+
+    @property
     def place(self) -> str:
         """Its name in messages and in `Record.source`."""
         return clean(self.path.as_posix())
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that tells the format, in lower case and without that of the compression: ".jsonl" for a.JSONL.gz."""
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+
+
+class Found(NamedTuple):
+    """The files to read, how many were left out as links, and how many others, by (suffix, reason)."""
+
+    sources: list[Source]
+    links: int
+    unread: Counter[tuple[str, str]]
 
 
 def find(
@@ -45,10 +66,8 @@ def find(
     glob: str | Sequence[str] | None,
     *,
     follow_links: bool = False,
-) -> tuple[list[Source], int]:
+) -> Found:
     """All files at and below `paths`: in the order given, sorted within each folder, no file twice.
-
-    Returns them and the number of files left out because they are links out of their folder.
 
     Names are relative to the deepest folder that contains all the paths (the folder itself if just one is given), so
     ids do not depend on the current folder. InputError if a path does not exist.
@@ -58,8 +77,9 @@ def find(
     keep = known if glob is None else _matcher(glob)
     found: dict[str, Source] = {}
     links: list[Path] = []
+    unread: Counter[tuple[str, str]] = Counter()
     for path in given:
-        for file in _files(path, keep):
+        for file in _files(path, keep, unread, report=glob is None):
             if not follow_links and file != path and _leads_out(file, path):
                 links.append(file)
             else:
@@ -68,7 +88,7 @@ def find(
         what = "skipped %d files that are links out of their folder, such as %s: "
         what += "follow_links=True (--follow-links) reads them"
         logger.warning(what, len(links), clean(links[0].as_posix()))
-    return list(found.values()), len(links)
+    return Found(list(found.values()), len(links), unread)
 
 
 def _existing(path: str | Path) -> Path:
@@ -100,15 +120,24 @@ def _source(file: Path, base: str, *, named: bool) -> Source:
     return Source(file, clean(name), size, named)
 
 
-def _files(path: Path, keep: Callable[[Path], bool]) -> Iterator[Path]:
-    """`path` itself if it is a file, else the files below it whose path relative to it satisfies `keep`."""
+def _files(
+    path: Path, keep: Callable[[Path], bool], unread: Counter[tuple[str, str]], *, report: bool
+) -> Iterator[Path]:
+    """`path` itself if it is a file, else the files below it whose path relative to it satisfies `keep`.
+
+    The others are counted in `unread` if they are to be reported: a glob leaves out files on purpose.
+    """
     if path == STDIN or not path.is_dir():
         yield path
         return
-    files = list(_walk(path))
-    kept = [file for file in files if keep(file.relative_to(path))]
-    logger.info("%s: %d of %d files are read", path, len(kept), len(files))
-    yield from kept
+    excluded: list[Path] = []
+    for file in list(_walk(path, excluded)):
+        if keep(file.relative_to(path)):
+            yield file
+        elif report:
+            unread[suffix_of(file), "no reader"] += 1
+    for file in excluded:
+        unread[suffix_of(file), "excluded by .gitignore"] += 1
 
 
 def _leads_out(file: Path, top: Path) -> bool:
@@ -116,8 +145,11 @@ def _leads_out(file: Path, top: Path) -> bool:
     return file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(top))
 
 
-def _walk(top: Path) -> Iterator[Path]:
-    """All files below `top` that are neither hidden nor ignored, in order. No recursion: folders can be deep."""
+def _walk(top: Path, excluded: list[Path]) -> Iterator[Path]:
+    """All files below `top` that are neither hidden nor ignored, in order. No recursion: folders can be deep.
+
+    Files that a .gitignore excludes are appended to `excluded`, those in excluded folders are not.
+    """
     stack: list[tuple[Path, bool, Rules | None]] = [(top, True, None)]
     while stack:
         path, is_folder, rules = stack.pop()
@@ -131,6 +163,8 @@ def _walk(top: Path) -> Iterator[Path]:
         for child, child_is_folder in reversed(_children(path)):
             if rules is None or not rules.excludes(child, child_is_folder):
                 stack.append((child, child_is_folder, rules))
+            elif not child_is_folder:
+                excluded.append(child)
 
 
 def _children(folder: Path) -> list[tuple[Path, bool]]:
@@ -142,7 +176,7 @@ def _children(folder: Path) -> list[tuple[Path, bool]]:
         logger.warning("skipped %s: %s", folder, error)
         return []
     kinds = [(folder / entry.name, entry.is_dir(follow_symlinks=False), _is_file(entry)) for entry in visible]
-    return [(path, is_folder) for path, is_folder, is_file in kinds if is_folder or is_file]
+    return [(path, is_folder) for path, is_folder, is_file in kinds if is_file or (is_folder and path.suffix != _INDEX)]
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:

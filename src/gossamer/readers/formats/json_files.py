@@ -6,12 +6,12 @@ from itertools import chain, repeat
 from typing import Any
 
 from gossamer.readers.fields import Job, Row, records
+from gossamer.readers.formats.text import documents_by_line
 from gossamer.readers.opening import open_text
 from gossamer.readers.record import Account, Record
-from gossamer.readers.text import documents_by_line
 from gossamer.readers.walk import Source
 
-_LONGEST = 2**28
+LONGEST_JSON = 2**28
 """The most characters of a .json file: parsed, it may take twenty times as many bytes."""
 
 
@@ -24,7 +24,7 @@ def read_jsonl(source: Source, job: Job) -> Iterator[Record]:
 def read_json(source: Source, job: Job) -> Iterator[Record]:
     """A list of objects or one object, read whole; large collections are better kept as .jsonl."""
     with open_text(source, job.account) as file:
-        text = file.read(_LONGEST, "Write it as .jsonl, one object a line")
+        text = file.read(LONGEST_JSON, "Write it as .jsonl, one object a line")
     if not text.strip():
         job.account.empty += 1
         return
@@ -32,7 +32,7 @@ def read_json(source: Source, job: Job) -> Iterator[Record]:
         value: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         cure = "Repair it, or call it .jsonl if it holds one object a line"
-        job.account.problem(source.place, f"not valid JSON ({_reason(error)})", cure)
+        job.account.problem(source.place, f"not valid JSON ({reason(error)})", cure)
         return
     yield from records(_objects(value, source, job.account), source, job)
 
@@ -61,7 +61,7 @@ def _objects_by_line(lines: Iterable[str], source: Source, account: Account) -> 
         try:
             value: Any = json.loads(line)
         except (ValueError, RecursionError) as error:
-            account.problem(f"{source.place}:{number}", f"not valid JSON ({_reason(error)})", "Repair the line")
+            account.problem(f"{source.place}:{number}", f"not valid JSON ({reason(error)})", "Repair the line")
             continue
         if isinstance(value, dict):
             yield Row(number, value)
@@ -93,6 +93,6 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """Why a text is not valid JSON."""
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from gossamer.checks import LONGEST_TEXT
-from gossamer.readers.fields import Job
+from gossamer.readers.fields import Job, document
+from gossamer.readers.formats import man_pages
+from gossamer.readers.hyphenation import without_hyphens_at_line_ends
 from gossamer.readers.opening import open_text
 from gossamer.readers.record import Account, Record
 from gossamer.readers.values import clean
@@ -17,13 +18,26 @@ _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 
 
 def read_text(source: Source, job: Job) -> Iterator[Record]:
-    """A plain text file."""
-    return _read(source, job, markdown=False)
+    """A plain text file. Of a formatted man page the headers, footers and legal sections are left out."""
+    with open_text(source, job.account) as file:
+        if job.lines:
+            yield from documents_by_line(file, source, job.account)
+            return
+        text = file.read(LONGEST_TEXT)
+    if page := man_pages.formatted(text):
+        yield from document(page.text, source, job, title=page.title)
+    else:
+        yield from document(without_hyphens_at_line_ends(text), source, job)
 
 
 def read_markdown(source: Source, job: Job) -> Iterator[Record]:
     """A Markdown file: its first heading becomes the title in the metadata."""
-    return _read(source, job, markdown=True)
+    with open_text(source, job.account) as file:
+        if job.lines:
+            yield from documents_by_line(file, source, job.account)
+            return
+        text = file.read(LONGEST_TEXT)
+    yield from document(text, source, job, title=title_of(text))
 
 
 def documents_by_line(lines: Iterable[str], source: Source, account: Account) -> Iterator[Record]:
@@ -51,22 +65,6 @@ def title_of(markdown: str) -> str | None:
             return before.strip()
         before = line
     return None
-
-
-def _read(source: Source, job: Job, *, markdown: bool) -> Iterator[Record]:
-    with open_text(source, job.account) as file:
-        if job.lines:
-            yield from documents_by_line(file, source, job.account)
-            return
-        text = clean(file.read(LONGEST_TEXT))
-    if not text.strip():
-        job.account.empty += 1
-        return
-    title = title_of(text) if markdown else None
-    metadata: dict[str, Any] = {"title": title} if title else {}
-    record = Record(source.name, text, metadata, source.place)
-    if job.account.takes(record, source.place):
-        yield record
 
 
 def _without_front_matter(lines: list[str]) -> list[str]:
