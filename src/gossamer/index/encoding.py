@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gossamer.array_types import Floats
+from gossamer.checks import positive
 from gossamer.encoders import (
     Encoder,
     FittedEncoder,
@@ -24,6 +25,7 @@ from gossamer.encoders import (
 from gossamer.encoders.registry import options_of
 from gossamer.errors import EncoderError, EncoderMismatchError, StateError, UntrustedEncoderError
 from gossamer.files.bundle import Bundle
+from gossamer.index.chunking import split
 from gossamer.store import Settings
 
 _HARMLESS_OPTIONS = {"components", "stop_words", "seed", "threads"}
@@ -168,3 +170,11 @@ def _other_dim(settings: Settings, encoder: Encoder, dim: int | None) -> Encoder
         f"the index was built with vectors of {settings.dim} dimensions (encoder {settings.encoder!r}), and "
         f"{encoder.name!r} gives {dim}: open it with the encoder it was built with, or build a new index"
     )
+
+
+def new_settings(encoder: Encoder, max_tokens: int | None, overlap: int | None) -> Settings:
+    """The settings of a new index; `ParameterError` where texts cannot be split like this."""
+    if max_tokens is not None:
+        overlap = min(30, positive(max_tokens, "max_tokens") // 4) if overlap is None else overlap
+        split("", max_tokens=max_tokens, overlap=overlap)  # says what is wrong with them
+    return Settings.new(encoder.name, encoder.fingerprint, max_tokens, overlap or 0)

@@ -20,6 +20,7 @@ from gossamer.explain.concepts import Concepts
 from gossamer.explain.label_cache import Labeller, is_labelling
 from gossamer.explain.novelty import Baseline
 from gossamer.index.encoding import encode, reload_encoder
+from gossamer.index.places import PlaneCache
 from gossamer.index.query import Query, View, check_query, query_vector
 from gossamer.index.replay import LoggedTree, StagedStep, stage
 from gossamer.runtime import deadline
@@ -41,6 +42,7 @@ class IndexState:
         self.encoder = encoder
         self.concepts = Concepts(labeller)
         self.baseline: tuple[VectorIndex, Baseline] | None = None
+        self.planes = PlaneCache()
         self._labeller = labeller
         self.process = OpenedIn()
         self.closed = False
@@ -244,6 +246,7 @@ class IndexState:
                     self.store.close()
                     self.tree.vectors = self.baseline = None
                     self.concepts.clear()
+                    self.planes.clear()
 
     def _save_what_changed(self) -> None:
         on_disk = self.store.writable and self.store.layout is not None

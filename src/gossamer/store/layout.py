@@ -21,6 +21,7 @@ class Layout:
     documents.sqlite     the database (with -wal and -shm beside it while it is open)
     documents.sums       checksums of its pages, and the number of the newest acknowledged operation
     snapshot-<seq>/      tree and whitener after operation <seq>
+    plane/               where documents lie in the plane; made again if it is missing
     writer.lock          held by the process that writes
     """
 
@@ -40,6 +41,11 @@ class Layout:
     def lock(self) -> Path:
         """The writer's lock."""
         return self.folder / "writer.lock"
+
+    @property
+    def plane(self) -> Path:
+        """Where the places of documents in the plane are saved."""
+        return self.folder / "plane"
 
     def has_wal(self) -> bool:
         """Whether the write-ahead log holds anything: a writer is at work, or ended without closing the index."""
