@@ -58,7 +58,7 @@ class _Members:
 
 def plane(state: IndexState, *, labels: bool) -> Plane:
     """The plane of an index as it is now. The index can be searched and changed meanwhile."""
-    with deadline.holding(state.planes.lock), deadline.suspended():
+    with deadline.holding(state.planes.lock):
         found = _current(state)
     return _labelled(state, found) if labels else found
 
@@ -68,7 +68,7 @@ def _current(state: IndexState) -> Plane:
     with state.view() as view:
         operation = state.tree.seq
         if cache.plane is not None and cache.plane.operation == operation:
-            return cache.plane
+            return replace(cache.plane, seconds=0.0)
         if view is None:
             return Plane((), np.zeros((0, 2), np.float32), np.zeros((0, 0), np.int32), (), operation)
         sketch, members = _read(view)
@@ -80,7 +80,7 @@ def _current(state: IndexState) -> Plane:
     if is_outdated(cache.places, cache.saved):
         save(state.store, cache.places)
         cache.saved = cache.places
-    return replace(cache.plane)
+    return cache.plane
 
 
 def _read(view: View) -> tuple[Sketch, _Members]:
