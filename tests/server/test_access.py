@@ -29,6 +29,9 @@ NEEDS: dict[tuple[str, str], Scope] = {
     ("GET", "/concepts/{id}"): "read",
     ("GET", "/topics"): "read",
     ("GET", "/map"): "read",
+    ("GET", "/plane"): "read",
+    ("GET", "/plane/regions"): "read",
+    ("POST", "/plane/documents"): "read",
     ("GET", "/info"): "read",
     ("POST", "/documents/get"): "read",
     ("GET", "/documents/{id}"): "read",
@@ -45,6 +48,7 @@ BODIES: dict[str, Any] = {
     "/novelty": {"query": "sun"},
     "/concepts/find": {"query": "sun"},
     "/documents/get": {"ids": ["d1"]},
+    "/plane/documents": {"operation": 1, "ids": ["d1"]},
     "/documents": {"id": "d1", "text": "sun"},
     "/documents/delete": {"ids": ["nobody"]},
 }

@@ -36,6 +36,8 @@ class Places:
     """See `Layout`."""
     loose: int
     """Points that were placed one by one since the last layout."""
+    coherence: float
+    """How well concepts kept together after the last layout: see `plane.layout.coherence`."""
     operation: int
 
 
@@ -74,7 +76,8 @@ def load(store: Store, operation: int) -> Places | None:
         if (np.diff(passages) <= 0).any():
             return None
         unit = bundle.number("unit", 0.0, 1.0)
-        return Places(passages, positions, unit, bundle.whole("loose"), bundle.whole("operation"))
+        coherence = bundle.number("coherence", 0.0, 1.0)
+        return Places(passages, positions, unit, bundle.whole("loose"), coherence, bundle.whole("operation"))
     except (GossamerError, OSError) as error:
         _log.warning("the plane of %s is laid out again: %s", store.where, error)
         return None
@@ -86,6 +89,7 @@ def save(store: Store, places: Places) -> None:
         return
     params = {
         "identity": store.settings.identity, "operation": places.operation, "unit": places.unit, "loose": places.loose,
+        "coherence": places.coherence,
     }  # fmt: skip
     arrays: dict[str, npt.NDArray[Any]] = {"passages": places.passages, "positions": places.positions}
     try:

@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial import cKDTree
 
 from gossamer.array_types import Doubles, Floats, Ints, Longs
 from gossamer.plane.affinities import affinity_matrix, as_affinities, joined, nearest
@@ -45,6 +46,9 @@ _LOOSER: Final = 0.25
 other. The usual distance to the nearest point becomes 2.5 times as large (standard library), at a cost of 0.01 of the
 neighbours kept."""
 
+_SAMPLE: Final = 1000
+"""Points by which coherence is judged."""
+
 _MARGIN: Final = 0.02
 """Left free at each edge of the unit square."""
 
@@ -58,8 +62,8 @@ class Layout:
     """The width of the square's part that one unit of the layout takes: points that touch are about so far apart."""
 
 
-def lay_out(sketch: Sketch) -> Layout:
-    """Place all leaves anew."""
+def lay_out(sketch: Sketch, before: Floats | None = None) -> Layout:
+    """Place all leaves anew. With `before`, their places so far, the largest concepts start where their members lie."""
     if len(sketch) < 2:
         return Layout(np.full((len(sketch), 2), 0.5, np.float32), 1.0)
     near = nearest(sketch, np.arange(len(sketch), dtype=np.int32))
@@ -68,11 +72,15 @@ def lay_out(sketch: Sketch) -> Layout:
     for at, groups in enumerate(levels):
         last = at == len(levels) - 1
         between, masses = (matrix, np.ones(len(groups), np.float32)) if last else joined(matrix, groups)
-        start = _first(sketch, masses) if places is None else _refined(places, levels[at - 1], groups)
+        if places is not None:
+            start = _refined(places, levels[at - 1], groups)
+        else:
+            start = _first(sketch, masses) if before is None else _middles(before, groups)
         steps = _LAST_STEPS if last else _STEPS if at else _FIRST_STEPS
         places = relax(start, masses, as_affinities(between), steps)
     assert places is not None
-    return _in_square(_loosened(places, matrix))
+    places = _loosened(places, matrix)
+    return _in_square(places) if before is None else _aligned(places, before)
 
 
 def relax_again(sketch: Sketch, layout: Layout) -> Layout:
@@ -82,12 +90,26 @@ def relax_again(sketch: Sketch, layout: Layout) -> Layout:
     matrix = affinity_matrix(nearest(sketch, np.arange(len(sketch), dtype=np.int32)))
     start = _scaled(layout.places.astype(np.float64))
     moved = relax(start, np.ones(len(sketch), np.float32), as_affinities(matrix), _AGAIN)
-    moved = _loosened(moved, matrix)
-    # Back to where the old places are, as well as shifting and scaling can do it.
-    old, new = layout.places - layout.places.mean(axis=0), moved - moved.mean(axis=0)
+    return _aligned(_loosened(moved, matrix), layout.places)
+
+
+def coherence(places: Floats, concepts: Ints) -> float:
+    """Of the 10 points nearest to a point, the share that lies in the same concept: 1 where regions do not overlap."""
+    if len(places) < 2:
+        return 1.0
+    sample = np.arange(0, len(places), max(1, len(places) // _SAMPLE))
+    near = cKDTree(places).query(places[sample], k=min(11, len(places)))[1][:, 1:]
+    return float((concepts[near] == concepts[sample, None]).mean())
+
+
+def _aligned(places: Floats, before: Floats) -> Layout:
+    """Places in the unit square, shifted and scaled so that they are as near as possible to those before."""
+    old, new = before - before.mean(axis=0), places - places.mean(axis=0)
     factor = float((old * new).sum() / max(float((new * new).sum()), 1e-12))
-    places = np.clip(new * factor + layout.places.mean(axis=0), 0.0, 1.0).astype(np.float32)
-    return Layout(places, factor)
+    if factor <= 0.0:  # nothing is where it was
+        return _in_square(places)
+    aligned = np.clip(new * factor + before.mean(axis=0), 0.0, 1.0).astype(np.float32)
+    return Layout(aligned, factor)
 
 
 def _loosened(places: Floats, matrix: sparse.csr_matrix) -> Floats:
@@ -110,6 +132,13 @@ def _first(sketch: Sketch, masses: Floats) -> Floats:
     places[:, : len(axes)] = centred @ (axes * np.where(signs == 0.0, 1.0, signs)[:, None]).T
     count = np.arange(len(masses), dtype=np.int32)
     return _scaled(places + sunflower(count, len(masses), 1e-3 * max(float(places.std()), 1e-6)))
+
+
+def _middles(places: Floats, groups: Ints) -> Floats:
+    """The middle of each group's members."""
+    counts = np.bincount(groups)
+    middles = np.stack([np.bincount(groups, places[:, axis]) / counts for axis in range(2)], axis=1)
+    return _scaled(middles)
 
 
 def _refined(places: Floats, coarse: Ints, fine: Ints) -> Floats:
