@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         LabelRequest,
         Novelty,
         PathStep,
+        Plane,
+        Region,
         Rival,
         SearchResult,
         Topics,
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncClient", "Axis", "Client", "CobwebTree", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep",
     "Document", "Exemplar", "Explanation", "Hit", "Hits", "Index", "IndexInfo", "LabelRequest", "Novelty", "PathStep",
-    "Rival", "SearchResult", "Topics", "VectorExplanation", "VectorIndex", "Whitener", "__version__",
+    "Plane", "Region", "Rival", "SearchResult", "Topics", "VectorExplanation", "VectorIndex", "Whitener", "__version__",
 ]  # fmt: skip
 
 _HOME = {

@@ -30,6 +30,9 @@ NEEDS: dict[tuple[str, str], Scope] = {
     ("PUT", "/concepts/{id}/name"): "write",
     ("GET", "/topics"): "read",
     ("GET", "/map"): "read",
+    ("GET", "/plane"): "read",
+    ("GET", "/plane/regions"): "read",
+    ("POST", "/plane/documents"): "read",
     ("GET", "/info"): "read",
     ("POST", "/documents/get"): "read",
     ("GET", "/documents/{id}"): "read",
@@ -47,6 +50,7 @@ BODIES: dict[str, Any] = {
     "/concepts/find": {"query": "sun"},
     "/concepts/{id}/name": {"name": None},
     "/documents/get": {"ids": ["d1"]},
+    "/plane/documents": {"operation": 1, "ids": ["d1"]},
     "/documents": {"id": "d1", "text": "sun"},
     "/documents/delete": {"ids": ["nobody"]},
 }

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from gossamer.client.decoding import decode
 from gossamer.errors import DtypeError, InputError, ParameterError
-from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, Hits, IndexInfo, Novelty, Topics
+from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, Hits, IndexInfo, Novelty, Plane, Topics
 
 _T = TypeVar("_T")
 
@@ -31,6 +31,8 @@ class Call(Generic[_T]):
     params: Mapping[str, Any] | None = None
     repeatable: bool = True
     """Whether sending it twice has the same effect as sending it once."""
+    binary: bool = False
+    """Whether the answer is bytes, not JSON."""
 
 
 def search(query: str | None, vector: Vector, **options: Any) -> Call[Hits]:
@@ -128,6 +130,11 @@ def topics(n: int | None, levels: Sequence[int] | None, assignments: bool) -> Ca
     params: dict[str, Any] = {"n": n} if n is not None else {"levels": ",".join(map(str, levels or []))}
     params["assignments"] = assignments
     return Call("GET", "/topics", lambda answer: decode(list[Topics], answer["levels"]), params=params)
+
+
+def plane(labels: bool) -> Call[Plane]:
+    """`Index.plane`."""
+    return Call("GET", "/plane", Plane.from_bytes, params={"ids": True, "labels": labels}, binary=True)
 
 
 def info() -> Call[IndexInfo]:

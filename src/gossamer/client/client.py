@@ -6,7 +6,7 @@ from typing import Any, Self, TypeVar, overload
 
 from gossamer.client import calls, transport
 from gossamer.client.calls import Call, Vector
-from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hits, IndexInfo, Novelty, Topics
+from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hits, IndexInfo, Novelty, Plane, Topics
 
 _T = TypeVar("_T")
 
@@ -160,6 +160,10 @@ class Client(transport.BaseClient):
         """The corpus in at most `n` groups, or several cuts that lie in each other. See `Index.topics`."""
         found = self._do(calls.topics(n, levels, assignments))
         return found if levels is not None else found[0]
+
+    def plane(self, *, labels: bool = True) -> Plane:
+        """Documents as points, and the regions of concepts; positions are rounded to 16 bits. See `Index.plane`."""
+        return self._do(calls.plane(labels))
 
     def info(self) -> IndexInfo:
         """What the index holds and what it takes on disk; its path is shown to admin keys only."""

@@ -94,14 +94,14 @@ def request_of(call: Call[Any]) -> dict[str, Any]:
 def answer_of(call: Call[_T], response: httpx.Response) -> _T:
     """The value that a call returns; raises the error that the server reports."""
     try:
-        found: Any = response.json()
+        found: Any = None if call.binary and response.is_success else response.json()
     except ValueError:
         found = None
     if not response.is_success:
         raise error_of(response.status_code, found)
     try:
-        return call.read(found)
-    except (KeyError, TypeError) as error:
+        return call.read(response.content if call.binary else found)
+    except (KeyError, TypeError, ValueError) as error:
         raise ServiceError(
             f"what answers at {response.url.host} is no Gossamer server of this version: check the address"
         ) from error

@@ -11,6 +11,8 @@ query           a query in all its forms, and where it looks
 ranking         a query → documents, best first
 hits            a ranking → hits
 explanations    scored documents → explanations
+plane           documents as points of the plane
+places          where these lie: cached, and saved with the index
 overview        topics, concepts a query fits, novelty
 repair          a damaged index → a healthy one
 """

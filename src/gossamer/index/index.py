@@ -30,6 +30,7 @@ from gossamer.index import overview
 from gossamer.index.batch import Batch, as_ids, check_batch
 from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
 from gossamer.index.explanations import explain_document
+from gossamer.index.plane import plane
 from gossamer.index.query import as_weight, check_depth, documents_of, unknown_document
 from gossamer.index.repair import repair
 from gossamer.index.searching import SearchArguments, SearchOptions, answers, as_queries
@@ -45,6 +46,7 @@ from gossamer.results import (
     IndexInfo,
     Novelty,
     Outline,
+    Plane,
     Repair,
     Topics,
 )
@@ -470,6 +472,13 @@ class Index:
                 found = [overview.topics(view, cut, assign=assignments) for cut in cuts]
         found = [each.bound_to(partial(overview.groups_of, self.state, each)) for each in found]
         return found[0] if levels is None else found
+
+    def plane(self, *, labels: bool = True) -> Plane:
+        """Documents as points, near each other where they are alike, and the regions of concepts on three levels.
+
+        The first call lays out all documents (7 s for 76,000) while searches and changes go on. Later ones place what
+        has come since, and nothing else moves until that is a quarter of all. `labels=False` leaves out names."""
+        return plane(self.state, labels=labels)
 
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copy the index into the folder `path`, as of one operation, which is returned; it can be written meanwhile.

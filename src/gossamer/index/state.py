@@ -33,6 +33,7 @@ from gossamer.explain.sampling import TreeState
 from gossamer.index.document_table import DocumentTable
 from gossamer.index.encoding import encode, reload_encoder
 from gossamer.index.labelling import SMALL, Frozen, Labelling, frozen, passage_texts
+from gossamer.index.places import PlaneCache
 from gossamer.index.query import Query, View, check_query, query_vectors
 from gossamer.index.renaming import anchored, renamed
 from gossamer.index.replay import LoggedTree, StagedStep, stage
@@ -57,6 +58,7 @@ class IndexState:
         self.concepts = Concepts()
         self.table = DocumentTable()
         self.baseline: tuple[VectorIndex, Baseline] | None = None
+        self.planes = PlaneCache()
         self._labeller = labeller
         self.process = OpenedIn()
         self.closed = False
@@ -340,6 +342,7 @@ class IndexState:
                     self.tree.vectors = self.baseline = None
                     self.concepts.clear()
                     self.table.clear()
+                    self.planes.clear()
 
     def _save_what_changed(self) -> None:
         on_disk = self.store.writable and self.store.layout is not None

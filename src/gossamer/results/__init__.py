@@ -4,6 +4,7 @@ vectors       `VectorIndex` and `CobwebTree`: ids and scores, paths of nodes
 concepts      concepts, topics and outlines of the tree
 explanation   why a document scores as it does, also as text, JSON and HTML
 index         `Index`: documents, hits, the state of an index
+plane         documents as points of the plane, and the regions of concepts
 
 Importing this package imports no numpy, so that `gossamer --help` stays fast.
 """
@@ -20,10 +21,11 @@ from gossamer.results.concepts import (
 )
 from gossamer.results.explanation import ConceptStep, Explanation, Rival
 from gossamer.results.index import Document, Hit, Hits, IndexInfo, LostDocument, Repair
+from gossamer.results.plane import Plane, Region
 from gossamer.results.vectors import Axis, DocId, PathStep, Refinement, SearchResult, TreeStats, VectorExplanation
 
 __all__ = [
     "Axis", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar", "Explanation",
-    "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument", "Novelty", "Outline", "PathStep", "Refinement",
-    "Repair", "Rival", "SearchResult", "Topics", "TreeStats", "VectorExplanation",
+    "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument", "Novelty", "Outline", "PathStep", "Plane",
+    "Refinement", "Region", "Repair", "Rival", "SearchResult", "Topics", "TreeStats", "VectorExplanation",
 ]  # fmt: skip

@@ -25,8 +25,9 @@ from gossamer.server.limits import Limits
 from gossamer.server.metrics import Metrics
 from gossamer.server.middleware import RequestMiddleware, answer_problem
 from gossamer.server.openapi import describe
+from gossamer.server.planes import Planes
 from gossamer.server.responses import JsonResponse
-from gossamer.server.routes import about, browsing, documents, searching
+from gossamer.server.routes import about, browsing, documents, plane, searching
 from gossamer.server.service import Readiness, Service
 from gossamer.server.workers import Workers
 
@@ -53,7 +54,7 @@ def create_app(
     """
     limits = limits or Limits()
     workers = Workers(limits.seconds, limits.waiting)
-    service = Service(catalog, limits, workers, Metrics(catalog), Readiness(catalog, workers))
+    service = Service(catalog, limits, workers, Metrics(catalog), Readiness(catalog, workers), Planes(workers))
     shown = list(static_files.read_files() if files is None else files)
     public = _PUBLIC | {file.address for file in shown}
     app = FastAPI(
@@ -87,7 +88,7 @@ def create_app(
 
 def _add_routes(app: FastAPI, public: frozenset[str]) -> None:
     each = APIRouter()
-    for router in (searching.router, browsing.router, browsing.writing, about.of_index, about.admin):
+    for router in (searching.router, browsing.router, browsing.writing, plane.router, about.of_index, about.admin):
         each.include_router(router)
     for router in (documents.streaming, documents.reading, documents.writing):
         each.include_router(router)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
-from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, IndexInfo, Novelty, Topics
+from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, IndexInfo, Novelty, Region, Topics
 
 _QUERY = "how do plants make sugar"
 _DIMENSIONS = 65_536
@@ -137,6 +137,16 @@ class NewName(_Request):
     name: str | None = Field(max_length=1000, description="At most 120 characters; null takes the name away.")
 
 
+class PointsRequest(_Request):
+    """Points of a plane, or documents of which to tell the points."""
+
+    model_config = _example(operation=1, points=[0, 17])
+
+    operation: int = Field(ge=0, le=2**53, description="The plane's, from its header.")
+    points: list[Annotated[int, Field(ge=0, le=2**32)]] | None = Field(None, max_length=_ITEMS, fail_fast=True)
+    ids: list[DocumentId] | None = Field(None, max_length=_ITEMS, fail_fast=True)
+
+
 # -- answers ---------------------------------------------------------------------------------------
 
 
@@ -240,6 +250,29 @@ class MapAnswer(BaseModel):
     depths: list[int]
     children: list[int] = Field(description="How many children each has, shown or not.")
     labels: list[str] | None = Field(description="Where asked for.")
+
+
+class RegionsAnswer(BaseModel):
+    """The regions of one level of a plane."""
+
+    operation: int
+    level: int
+    regions: list[Region]
+
+
+class Point(BaseModel):
+    """A document as a point of a plane."""
+
+    point: int
+    id: str
+    text: str = Field(description="Its beginning.")
+    metadata: dict[str, Any]
+
+
+class PointsAnswer(BaseModel):
+    """Documents as points of a plane."""
+
+    documents: list[Point]
 
 
 class IndexEntry(BaseModel):

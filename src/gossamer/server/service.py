@@ -12,6 +12,7 @@ from gossamer.server.catalog import Catalog, Served
 from gossamer.server.keys import Key, Scope
 from gossamer.server.limits import Limits
 from gossamer.server.metrics import Metrics
+from gossamer.server.planes import Planes
 from gossamer.server.problems import Refusal
 from gossamer.server.workers import Workers
 
@@ -58,6 +59,7 @@ class Service:
     workers: Workers
     metrics: Metrics
     readiness: Readiness
+    planes: Planes
 
 
 async def _service(request: Request) -> Service:

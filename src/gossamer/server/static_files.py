@@ -62,12 +62,17 @@ def _walk(folder: Traversable, at: str) -> list[File]:
     return found
 
 
+def is_fresh(request: Request, etag: str) -> bool:
+    """Whether the caller has the content with this ETag already."""
+    seen = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    return etag in seen or "*" in seen
+
+
 def _endpoint(file: File) -> Callable[[Request], Awaitable[Response]]:
     headers = {"ETag": file.etag, "Cache-Control": "no-cache", "Content-Security-Policy": POLICY}
 
     async def send(request: Request) -> Response:
-        seen = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
-        if file.etag in seen or "*" in seen:
+        if is_fresh(request, file.etag):
             return Response(status_code=304, headers=headers)
         return Response(file.body, headers=headers, media_type=file.media_type)
 

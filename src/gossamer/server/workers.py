@@ -69,6 +69,7 @@ class Workers:
         self._searches = _Pool(min(8, max(2, cores)), "gossamer-search")
         self._reads = _Pool(min(8, cores + 2), "gossamer-read")
         self._checks = _Pool(1, "gossamer-check")
+        self._layouts = _Pool(1, "gossamer-layout")
         self._writes: dict[str, _Pool] = {}
         self.draining = False
         """Set when the server is stopping: new writes are refused."""
@@ -81,6 +82,11 @@ class Workers:
         """Run a read that may take long."""
         return await self._read(self._reads, work)
 
+    async def lay_out(self, work: Callable[[], _T]) -> _T:
+        """Run what may take many seconds, one at a time. It goes on after the time limit, so that a retry finds it."""
+        job = self._layouts.submit(work, self._waiting)
+        return await self._in_time(job)
+
     async def check(self, work: Callable[[], _T]) -> _T:
         """Run a check of readiness, which waits for no other read."""
         return await self._read(self._checks, work)
@@ -92,7 +98,9 @@ class Workers:
             with within(end - time.monotonic()):
                 return work()
 
-        job = pool.submit(in_time, self._waiting)
+        return await self._in_time(pool.submit(in_time, self._waiting))
+
+    async def _in_time(self, job: Future[_T]) -> _T:
         try:
             async with asyncio.timeout(self._seconds):
                 return await asyncio.wrap_future(job)
@@ -128,5 +136,5 @@ class Workers:
 
     def close(self) -> None:
         """Wait for all work that has begun, and drop what waits."""
-        for pool in (self._searches, self._reads, self._checks, *self._writes.values()):
+        for pool in (self._searches, self._reads, self._checks, self._layouts, *self._writes.values()):
             pool.close()

@@ -22,6 +22,7 @@ class Layout:
     documents.sums       checksums of its pages, and the number of the newest acknowledged operation
     snapshot-<seq>/      tree and whitener after operation <seq>
     labels               labels of concepts; made again where the file is missing, damaged or behind
+    plane/               where documents lie in the plane; made again if it is missing
     writer.lock          held by the process that writes
     """
 
@@ -46,6 +47,11 @@ class Layout:
     def labels(self) -> Path:
         """The labels of concepts, see `label_file`."""
         return self.folder / "labels"
+
+    @property
+    def plane(self) -> Path:
+        """Where the places of documents in the plane are saved."""
+        return self.folder / "plane"
 
     def has_wal(self) -> bool:
         """Whether the write-ahead log holds anything: a writer is at work, or ended without closing the index."""

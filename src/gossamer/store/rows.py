@@ -204,6 +204,11 @@ def passages_of(db: sqlite3.Connection, documents: Iterable[DocumentNumber]) -> 
     return [row[0] for row in db.execute(query, (_listed(documents),))]
 
 
+def ids_of_documents(db: sqlite3.Connection) -> dict[DocumentNumber, str]:
+    """The id of every document, in order of arrival."""
+    return dict(db.execute("SELECT document, id FROM documents ORDER BY document"))
+
+
 def ids_of_passages(db: sqlite3.Connection) -> Iterator[tuple[PassageNumber, str]]:
     """Every passage with the id of its document, in order."""
     query = "SELECT passage, id FROM passages JOIN documents USING (document) WHERE gone IS NULL ORDER BY passage"

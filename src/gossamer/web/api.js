@@ -52,6 +52,11 @@ export function map({ root, depth, limit }, signal) {
   return call(`${base}/map?${asked}`, { signal });
 }
 
+/** The points of the plane, as bytes. */
+export const plane = (signal) => call(`${base}/plane`, { signal, as: "arrayBuffer" });
+export const planeRegions = (level) => call(`${base}/plane/regions?level=${level}`);
+export const planeDocuments = (asked) => call(`${base}/plane/documents`, { body: asked });
+
 /** A concept with its children and its path. */
 export const concept = (id) => keep(`${base}/concepts/${id}`);
 
@@ -69,15 +74,15 @@ function keep(path) {
   return kept.get(path);
 }
 
-async function call(path, { body, signal } = {}) {
+async function call(path, { body, signal, as = "json" } = {}) {
   const response = await send(path, body, signal);
-  if (response.status === 401 && unlock !== null && (await unlock())) return call(path, { body, signal });
+  if (response.status === 401 && unlock !== null && (await unlock())) return call(path, { body, signal, as });
   if (!response.ok) throw await problemOf(response);
-  return response.json();
+  return response[as]();
 }
 
 async function send(path, body, signal) {
-  const headers = { Accept: "application/json" };
+  const headers = { Accept: "application/json, application/octet-stream" };
   if (hasKey()) headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   try {

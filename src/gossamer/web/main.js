@@ -7,6 +7,8 @@ import { el, failure, find } from "./dom.js";
 import { askForKey } from "./key.js";
 import { ConceptMap } from "./map/map.js";
 import { showMapHeader } from "./map_header.js";
+import { PlaneView } from "./plane/plane.js";
+import { showDocument, showSelection } from "./plane/selection.js";
 import { Results } from "./results.js";
 import { go, state, subscribe } from "./router.js";
 
@@ -19,6 +21,12 @@ const map = new ConceptMap({
   onZoom: (id) => go({ at: id }, { from: "map" }),
   onDocument: pickDocument,
 });
+const plane = new PlaneView({
+  source: api,
+  onZoom: (id) => go({ at: id }, { from: "map" }),
+  onDocument: ({ id }) => (state().q ? go({ why: id }) : showDocument(id, api.documentOf)),
+  onSelect: (selection) => (pane("list"), showSelection(selection)),
+});
 const results = new Results({ onHits: showHits, onPath: (path) => map.trace(path) });
 const browse = new Browse({ onPath: (path) => map.trace(path) });
 
@@ -30,6 +38,7 @@ subscribe((now, before, from) => {
 async function start() {
   api.use(state().index);
   map.reset();
+  plane.reset();
   results.forget();
   try {
     await readInfo();
@@ -52,6 +61,7 @@ function show(now, before, from) {
   document.title = now.q ? `${now.q} · Gossamer` : "Gossamer";
   if (document.activeElement !== query || before?.q !== now.q) query.value = now.q ?? "";
   if (from === "add") return showMapHeader(now);
+  if (from === "view") return showView(now);
   if (now.q) results.show(now);
   else {
     results.forget();
@@ -60,11 +70,24 @@ function show(now, before, from) {
   }
   if (!info.documents) return;
   showMapHeader(now, answers);
+  showView(now);
   if (before === null || now.at !== before.at) zoom(now, before, from);
+}
+
+/** Show the map or the plane, as the address says. */
+function showView(now) {
+  const views = [["Map", null], ["Plane", "plane"]];
+  find("#views").hidden = false;
+  find("#views").replaceChildren(...views.map(([name, view]) =>
+    el("button", { type: "button", "aria-pressed": String(now.view === view), onclick: () => go({ view }, { from: "view" }) }, name)));
+  find("#canvas").hidden = now.view === "plane";
+  plane.show(now.view === "plane");
+  plane.zoomTo(now.at);
 }
 
 function showHits(hits) {
   map.glow(hits);
+  plane.glow(hits);
   answers = shared(hits.map((hit) => hit.path.map((concept) => concept.id)));
   showMapHeader(state(), answers);
 }
@@ -127,6 +150,7 @@ find("#indexes").addEventListener("change", (event) => {
 find("#add").addEventListener("click", () => openAdd(async (id, path) => {
   await readInfo();
   map.reset();
+  plane.renew();
   results.forget();
   const inner = path.filter((concept) => concept.children.length && concept.parent !== null);
   go({ q: null, in: null, why: null, k: null, at: inner.at(-1)?.id ?? null }, { from: "add" });

@@ -1,11 +1,11 @@
 // The state of the page is its address, so that it can be shared and the back button works.
 //
 // q: the query   in: the concept to search in   at: the concept zoomed to   why: the document explained
-// k: how many answers   index: which collection
+// k: how many answers   index: which collection   view: "plane" for the plane in place of the map
 
 import { el } from "./dom.js";
 
-const TEXTS = ["index", "q", "why"];
+const TEXTS = ["index", "q", "why", "view"];
 const NUMBERS = ["in", "at", "k"];
 
 const listeners = [];
@@ -42,7 +42,7 @@ export function go(changes, { replace = false, from = "page" } = {}) {
   tell({ ...current, ...changes }, from);
 }
 
-/** Call `listener(state, before, from)` on each change; `from` is "map", "add" or "page". */
+/** Call `listener(state, before, from)` on each change; `from` is "map", "add", "view" or "page". */
 export function subscribe(listener) {
   listeners.push(listener);
 }

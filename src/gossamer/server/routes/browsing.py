@@ -115,12 +115,12 @@ async def tree_map(
 
     def work() -> dict[str, Any]:
         shown = served.index.outline(root, depth=depth, min_size=min_size, most=most)
-        return {**vars(shown), "labels": _labels(served.index, shown.ids) if labels else None}
+        return {**vars(shown), "labels": existing_labels(served.index, shown.ids) if labels else None}
 
     return JsonResponse(await service.workers.read(work))
 
 
-def _labels(index: Index, ids: Sequence[int]) -> list[str]:
+def existing_labels(index: Index, ids: Sequence[int]) -> list[str]:
     """The labels in the order of `ids`; "" for a concept that a change has deleted meanwhile."""
     try:
         found = index.labels(ids)
