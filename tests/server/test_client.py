@@ -23,7 +23,7 @@ from server.running import Running
 
 METHODS = (
     *("add", "search", "explain", "get", "delete", "concepts", "concept", "find_concepts"),
-    *("topics", "novelty", "info", "refit"),
+    *("topics", "novelty", "info", "refit", "facets", "changes", "assign"),
 )
 
 

@@ -29,14 +29,17 @@ Python evaluation of the same nodes on random input. The meaning follows MongoDB
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from gossamer.errors import ParameterError
 from gossamer.filters.nodes import OPERATORS
 from gossamer.filters.parse import parse
 from gossamer.filters.sql import to_sql
 
-__all__ = ["OPERATORS", "check_size", "compile_where"]
+__all__ = ["OPERATORS", "Where", "check_size", "compile_where"]
+
+Where: TypeAlias = Mapping[str, Any] | None
+"""A filter as users write it; None for every document."""
 
 
 def compile_where(where: Mapping[str, Any], column: str = "metadata") -> tuple[str, list[Any]]:

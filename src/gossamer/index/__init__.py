@@ -12,6 +12,7 @@ ranking         a query → documents, best first
 hits            a ranking → hits
 explanations    scored documents → explanations
 overview        topics, concepts a query fits, novelty
+facets          values of metadata fields, counted
 repair          a damaged index → a healthy one
 """
 

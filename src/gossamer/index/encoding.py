@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gossamer.array_types import Floats
+from gossamer.checks import positive
 from gossamer.encoders import (
     Encoder,
     FittedEncoder,
@@ -24,6 +25,7 @@ from gossamer.encoders import (
 from gossamer.encoders.registry import options_of
 from gossamer.errors import EncoderError, EncoderMismatchError, StateError, UntrustedEncoderError
 from gossamer.files.bundle import Bundle
+from gossamer.index.chunking import split
 from gossamer.store import Settings
 
 _HARMLESS_OPTIONS = {"components", "stop_words", "seed", "threads"}
@@ -54,6 +56,14 @@ class Unloaded:
     def encode(self, texts: Sequence[str], *, kind: Kind = "document", progress: Progress | None = None) -> Floats:
         """Refuse."""
         raise StateError("the index was opened without its encoder: open it with one")
+
+
+def new_settings(encoder: Encoder, max_tokens: int | None, overlap: int | None) -> Settings:
+    """The settings of a new index; an error where passages cannot be of that length."""
+    if max_tokens is not None:
+        overlap = min(30, positive(max_tokens, "max_tokens") // 4) if overlap is None else overlap
+        split("", max_tokens=max_tokens, overlap=overlap)  # says what is wrong with them
+    return Settings.new(encoder.name, encoder.fingerprint, max_tokens, overlap or 0)
 
 
 def reload_encoder(settings: Settings, state: Bundle | None, given: EncoderSpec | None) -> Encoder:

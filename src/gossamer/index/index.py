@@ -25,12 +25,12 @@ from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.errors import ParameterError, StateError, enough_memory
 from gossamer.explain.label_cache import Labeller
 from gossamer.explain.language_model import as_labeller
-from gossamer.filters import compile_where
+from gossamer.filters import Where, compile_where
 from gossamer.index import overview
 from gossamer.index.batch import Batch, as_ids, check_batch
-from gossamer.index.chunking import split
-from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, reload_encoder
+from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
 from gossamer.index.explanations import explain_document
+from gossamer.index.facets import count_facets
 from gossamer.index.hits import hits_of
 from gossamer.index.query import as_weight, check_confidence, check_depth, documents_of, scope_of, unknown_document
 from gossamer.index.ranking import rank
@@ -43,6 +43,7 @@ from gossamer.results import (
     ConceptMatch,
     Document,
     Explanation,
+    Facets,
     Hits,
     IndexInfo,
     Novelty,
@@ -50,7 +51,7 @@ from gossamer.results import (
     Repair,
     Topics,
 )
-from gossamer.store import Change, Settings, Store, rows
+from gossamer.store import Change, Store, rows
 from gossamer.store.backup import back_up
 from gossamer.store.layout import Layout
 from gossamer.store.store import Mode
@@ -90,7 +91,7 @@ class Index:
         concept that is shown, and again when it has changed much. Where it fails, its own terms are its label.
         """
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
-        self._begin(Store.in_memory(_new_settings(loaded, max_tokens, overlap)), loaded, labeller)
+        self._begin(Store.in_memory(new_settings(loaded, max_tokens, overlap)), loaded, labeller)
 
     @classmethod
     def create(
@@ -105,7 +106,7 @@ class Index:
         """An empty index in the new folder `path`, open for writing."""
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
         with enough_memory(f"to make {path}"):
-            return cls._on(Store.create(path, _new_settings(loaded, max_tokens, overlap)), loaded, labeller)
+            return cls._on(Store.create(path, new_settings(loaded, max_tokens, overlap)), loaded, labeller)
 
     @classmethod
     def open(
@@ -371,6 +372,13 @@ class Index:
         with self.state.reading() as db:
             return overview.ids(db, self.state.view_of(db, within), condition, within)
 
+    def facets(
+        self, query: str | None = None, *, where: Where = None, within: int | None = None, k: int = 200, most: int = 10
+    ) -> Facets:
+        """How many documents have each value of each metadata field: of those that match, or with a query, of its `k`
+        best answers. At most `most` values of a field are listed; of very many documents a sample is counted."""
+        return count_facets(self.state, query, where, within, positive(k, "k"), positive(most, "most"))
+
     def concepts(self, depth: int | None = 2) -> list[Concept]:
         """The tree as people see it, from the root (depth 0) down to `depth`, or to the leaves: every concept before
         those below it, large ones first."""
@@ -490,10 +498,3 @@ class Index:
         else:
             state = "closed" if self.state.closed else f"{len(self)} documents"
         return f"Index({self.state.store.where}, encoder={self.state.store.settings.encoder!r}, {state})"
-
-
-def _new_settings(encoder: Encoder, max_tokens: int | None, overlap: int | None) -> Settings:
-    if max_tokens is not None:
-        overlap = min(30, positive(max_tokens, "max_tokens") // 4) if overlap is None else overlap
-        split("", max_tokens=max_tokens, overlap=overlap)  # says what is wrong with them
-    return Settings.new(encoder.name, encoder.fingerprint, max_tokens, overlap or 0)

@@ -39,24 +39,27 @@ export const search = (asked, signal) => call(`${base}/search`, { body: asked, s
 export const explain = (query, id, signal) => call(`${base}/explain`, { body: { query, id }, signal });
 export const novelty = (query, signal) => call(`${base}/novelty`, { body: { query }, signal });
 export const matches = (query, k, signal) => call(`${base}/concepts/find`, { body: { query, k }, signal });
+export const facets = (asked, signal) => call(`${base}/facets`, { body: asked, signal });
+export const changes = (since) => call(`${base}/changes?since=${since}`);
 export const add = (document) => call(`${base}/documents`, { body: document });
+export const remove = (id) => call(`${base}/documents/delete`, { body: { ids: [id] } });
 
 export async function documentOf(id, signal) {
   return (await call(`${base}/documents/get`, { body: { ids: [id] }, signal })).documents[0];
 }
 
-/** A part of the tree as columns; `root` null begins at the root of the tree. */
-export function map({ root, depth, limit }, signal) {
+/** Parts of the tree as columns, those below each of `roots`; none begins at the root of the tree. */
+export function map({ roots, depth, limit }, signal) {
   const asked = new URLSearchParams({ depth, limit, labels: true });
-  if (root !== null) asked.set("root", root);
+  for (const root of roots) asked.append("root", root);
   return call(`${base}/map?${asked}`, { signal });
 }
 
 /** A concept with its children and its path. */
 export const concept = (id) => keep(`${base}/concepts/${id}`);
 
-/** The corpus in at most n groups. */
-export const topics = (n) => keep(`${base}/topics?n=${n}&assignments=false`);
+/** The root and the concepts below it, which are the themes. */
+export const themes = () => keep(`${base}/concepts?depth=1`);
 
 /** The answer at an address, cached: hovering and going back ask for the same again. */
 function keep(path) {

@@ -1,11 +1,11 @@
 // The state of the page is its address, so that it can be shared and the back button works.
 //
 // q: the query   in: the concept to search in   at: the concept zoomed to   why: the document explained
-// k: how many answers   index: which collection
+// doc: the document shown   where: a filter, as JSON   k: how many answers   index: which collection
 
 import { el } from "./dom.js";
 
-const TEXTS = ["index", "q", "why"];
+const TEXTS = ["index", "q", "where", "doc", "why"];
 const NUMBERS = ["in", "at", "k"];
 
 const listeners = [];
