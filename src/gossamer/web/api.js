@@ -73,23 +73,20 @@ function keep(path) {
 }
 
 async function call(path, { body, signal } = {}) {
-  const response = await send(path, body, signal);
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const response = await send(path, { method: text === undefined ? "GET" : "POST", body: text, signal });
   if (response.status === 401 && unlock !== null && (await unlock())) return call(path, { body, signal });
   if (!response.ok) throw await problemOf(response);
   return response.json();
 }
 
-async function send(path, body, signal) {
+/** Send a request with the key, if there is one; `body` is JSON text. */
+export async function send(path, { method, body, signal } = {}) {
   const headers = { Accept: "application/json" };
   if (hasKey()) headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   try {
-    return await fetch(path, {
-      method: body === undefined ? "GET" : "POST",
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-      signal,
-    });
+    return await fetch(path, { method, headers, body, signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, "Is it running? Start it again with “gossamer serve”, and check the connection.");

@@ -47,11 +47,12 @@ export class Browse {
     return [
       el("h1", { tabindex: "-1" }, info.name),
       el("p", { class: "lead" }, `${documents(info.documents)}, sorted by meaning into ${number(themes.length)} themes. Pick one, or ask.`),
-      many && el("p", { class: "soft small split" },
-        `Long texts are split, so there are ${number(info.passages)} passages; concepts are counted in these.`),
+      many ? el("p", { class: "soft small split" },
+        `Long texts are split, so there are ${number(info.passages)} passages; concepts are counted in these.`) : "",
       cards(themes, root.size),
       fieldsSection(root, themes),
       changesSection(info, root, themes),
+      el("p", { class: "soft small foot" }, el("a", { href: "docs" }, "HTTP API")),
     ];
   }
 }

@@ -67,7 +67,7 @@ export class DocumentView {
   }
 
   edit(found) {
-    openEditor({ document: found, onSaved: () => (this.onChanged(), this.show(state(), { writable: true })) });
+    openEditor({ document: found, onSaved: async () => (await this.onChanged(), this.show(state(), { writable: true })) });
   }
 
   remove(found) {
@@ -77,7 +77,7 @@ export class DocumentView {
       try {
         await api.remove(found.id);
         dialog.close();
-        this.onChanged();
+        await this.onChanged();
         go({ doc: null, why: null }, { replace: true });
       } catch (problem) {
         note.textContent = problem.message;

@@ -24,7 +24,8 @@ export function filterOf({ where }) {
 /** Fields of facets that are worth choosing by. */
 export function choosable(facets) {
   const worth = ({ distinct, count, least }) => distinct > 1 && (distinct <= MOST || least !== null || distinct < VARIED * count);
-  return facets.fields.filter((facet) => worth(facet) && !/^(title|headline|subject|name|text)$/i.test(facet.field)).slice(0, FIELDS);
+  const named = ({ field }) => !/^(title|headline|subject|name|text)$|\\/i.test(field);
+  return facets.fields.filter((facet) => worth(facet) && named(facet)).slice(0, FIELDS);
 }
 
 /** Chips for the filter that is set; each takes its part away. */
@@ -32,14 +33,14 @@ export function filterChips(wanted) {
   const where = filterOf(wanted);
   if (where === null) return "";
   const parts = Object.keys(where).map((field) => {
-    const rest = Object.fromEntries(Object.entries(where).filter(([name]) => name !== field));
-    return link({ where: asText(rest), k: null }, { class: "chip", "aria-label": `Only ${told(field, where[field])}: take this filter away` },
+    return link({ where: asText(without(where, field)), k: null }, { class: "chip", "aria-label": `Only ${told(field, where[field])}: take this filter away` },
       `${told(field, where[field])} ×`);
   });
   return el("p", { class: "chips", id: "filters" }, el("span", { class: "soft" }, "Only"), parts);
 }
 
-function told(field, condition) {
+function told(key, condition) {
+  const field = fieldOf(key);
   if (typeof condition !== "object" || condition === null) return `${field}: ${condition}`;
   if (Array.isArray(condition.$in)) return `${field}: ${shortened(condition.$in.join(", "), 50)}`;
   const { $gte: from, $lte: to } = condition;
@@ -47,13 +48,26 @@ function told(field, condition) {
   return `${field}: ${shortened(JSON.stringify(condition), 50)}`;
 }
 
+/** A field as the key of a filter, in which a dot leads into an object and a dollar begins an operator; and back. */
+const keyOf = (field) => field.replaceAll(".", "\\.").replace(/^\$/, "\\$");
+const fieldOf = (key) => key.replaceAll("\\.", ".").replace(/^\\\$/, "$");
+
 const asText = (where) => (Object.keys(where).length ? JSON.stringify(where) : null);
 
 /** A menu for each field, with the values among the best answers to a query. */
 export async function facetMenus(asked, signal) {
-  const found = await api.facets({ query: asked.query, where: asked.where, within: asked.within, most: MOST }, signal);
-  return choosable(found).map((facet) => menu(facet));
+  const count = (where) => api.facets({ query: asked.query, where, within: asked.within, most: MOST }, signal);
+  const chosen = Object.keys(asked.where ?? {}).filter((field) => !field.startsWith("$"));
+  const [found, ...others] = await Promise.all([asked.where ?? null, ...chosen.map((field) => without(asked.where, field))].map(count));
+  const fields = new Map(found.fields.map((facet) => [facet.field, facet]));
+  chosen.forEach((field, at) => { // what else this field could be, were it not for its own part of the filter
+    const facet = others[at].fields.find((each) => each.field === fieldOf(field));
+    if (facet) fields.set(facet.field, facet);
+  });
+  return choosable({ fields: [...fields.values()] }).map((facet) => menu(facet));
 }
+
+const without = (where, field) => Object.fromEntries(Object.entries(where).filter(([name]) => name !== field));
 
 function menu(facet) {
   const isRange = facet.least !== null && facet.distinct > MOST;
@@ -63,13 +77,13 @@ function menu(facet) {
 
 function set(field, condition) {
   const where = { ...(filterOf(state()) ?? {}) };
-  if (condition === null) delete where[field];
-  else where[field] = condition;
+  if (condition === null) delete where[keyOf(field)];
+  else where[keyOf(field)] = condition;
   go({ where: asText(where), why: null, k: null });
 }
 
 function values({ field, values: listed }) {
-  const chosen = filterOf(state())?.[field]?.$in ?? [];
+  const chosen = filterOf(state())?.[keyOf(field)]?.$in ?? [];
   const toggle = (value) => {
     const next = chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value];
     set(field, next.length ? { $in: next } : null);
@@ -80,7 +94,7 @@ function values({ field, values: listed }) {
 }
 
 function range({ field, least, most }) {
-  const now = filterOf(state())?.[field] ?? {};
+  const now = filterOf(state())?.[keyOf(field)] ?? {};
   const from = el("input", { type: "number", step: "any", value: now.$gte, placeholder: String(least), "aria-label": `${field} from` });
   const to = el("input", { type: "number", step: "any", value: now.$lte, placeholder: String(most), "aria-label": `${field} to` });
   const apply = (event) => {

@@ -92,17 +92,17 @@ export class Results {
 
   hit(hit) {
     const long = hit.passage.length < hit.text.length || hit.passage.length > 420;
-    const text = el("p", { class: "text" }, marked(shortened(hit.passage, 420), hit.matches));
+    const title = titleOf(hit);
+    const heading = title ?? (tellingId(hit.id) ? hit.id : null);
+    const text = el(heading === null ? "span" : "p", { class: "text" }, marked(shortened(hit.passage, 420), hit.matches));
     const all = long && el("button", {
       type: "button", class: "link", onclick: () => (text.replaceChildren(...marked(hit.text, hit.matches, hit.start)), all.remove()),
     }, "Read all of it");
-    const title = titleOf(hit);
-    const heading = title ?? (tellingId(hit.id) ? hit.id : null);
     return el("li", { class: heading === null ? "hit untitled" : "hit", "data-id": hit.id },
       el("div", { class: "line" },
         el("span", { class: "rank", "aria-hidden": "true" }, this.hits.indexOf(hit) + 1),
-        el("h3", {}, link({ doc: hit.id, why: null }, {}, heading ?? shortened(hit.passage.trim(), 90))), score(hit)),
-      heading === null && !long && hit.passage.length <= 90 ? "" : text,
+        el("h3", {}, link({ doc: hit.id, why: null }, {}, heading ?? text)), score(hit)),
+      heading === null ? "" : text,
       conceptPath(hit.path),
       el("div", { class: "tools" },
         el("button", {

@@ -6,6 +6,7 @@
 
 const ROOM = [{ w: 0, h: 0 }, { w: 104, h: 72 }, { w: 138, h: 98 }]; // pixels, by level: smaller boxes show their name alone
 const ANSWERS = { w: 58, h: 56 }; // the same for boxes that hold answers
+const LOW = 110; // pixels: lower boxes are opened without a heading
 const SMALLEST = 2; // pixels: what is thinner is left out
 const FRAME = [{ head: 0, edge: 0 }, { head: 25, edge: 4 }, { head: 20, edge: 3 }];
 
@@ -31,7 +32,9 @@ export function hasRoom({ level, w, h, hot }) {
 }
 
 function fill(box, boxes, weigh, isHot) {
-  const { head, edge } = FRAME[Math.min(box.level, FRAME.length - 1)];
+  const frame = FRAME[Math.min(box.level, FRAME.length - 1)];
+  const { edge } = frame;
+  const head = box.level > 1 && box.h < LOW ? 0 : frame.head;
   const area = { x: box.x + edge, y: box.y + Math.max(head, edge), w: box.w - 2 * edge, h: box.h - Math.max(head, edge) - edge };
   box.head = head;
   box.open = true;

@@ -107,7 +107,7 @@ export class Painter {
 
   heading({ node, x, y, w, head, level }, label, badges) {
     const { context, colour } = this;
-    if (w < LEAST.width) return;
+    if (w < LEAST.width || !head) return;
     const middle = y + head / 2 + 1;
     const count = number(node.size);
     context.font = `400 11px ${this.font}`;

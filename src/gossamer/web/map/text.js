@@ -23,8 +23,8 @@ export function wrap(context, node, text, width, most) {
 function broken(context, text, width, most) {
   const lines = [];
   let line = "";
-  for (const word of text.split(" ").flatMap((word) => pieces(context, word, width))) {
-    const longer = line ? `${line} ${word}` : word;
+  for (const [glue, word] of text.split(" ").flatMap((word) => pieces(context, word, width))) {
+    const longer = line ? line + glue + word : word;
     if (line && widthOf(context, longer) > width) {
       if (lines.length === most - 1) return [...lines, cut(context, longer, width)];
       lines.push(cut(context, line, width));
@@ -37,16 +37,20 @@ function broken(context, text, width, most) {
 const JOINTS = /(?<=[._/:-])|(?<=[a-z])(?=[A-Z])/; // where names such as os.path.isFile can be divided
 const NO_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}]/u;
 
-/** A word that is too long for a line in pieces: between characters where the language has no spaces, names at joints. */
+/**
+ * A word, in pieces if it is too long for a line: between characters where the language has no spaces, names at joints.
+ *
+ * Each piece comes with what stands before it on the same line: a space before the first.
+ */
 function pieces(context, word, width) {
-  if (widthOf(context, word) <= width) return [word];
+  if (widthOf(context, word) <= width) return [[" ", word]];
   const parts = NO_SPACES.test(word) ? Array.from(word) : word.split(JOINTS);
   const found = [""];
   for (const part of parts) {
     if (found.at(-1) && widthOf(context, found.at(-1) + part) > width) found.push(part);
     else found[found.length - 1] += part;
   }
-  return found;
+  return found.map((piece, at) => [at ? "" : " ", piece]);
 }
 
 function cut(context, text, width) {
