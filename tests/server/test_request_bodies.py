@@ -160,7 +160,8 @@ def test_both_ways_say_the_same_of_anything(body: dict[str, Any]) -> None:
 
 
 def test_explanations_come_with_sentences(service: Running, index: Index) -> None:
-    (hit,) = service.http.post("/v1/search", json={"query": "sun", "k": 1, "explain": True}).json()["hits"]
+    asked = {"query": "sun", "k": 1, "explain": True, "concepts": True}
+    (hit,) = service.http.post("/v1/search", json=asked).json()["hits"]
     (own,) = index.search("sun", 1, explain=True)
     assert own.explanation is not None
     assert hit["explanation"]["text"] == " ".join(own.explanation.sentences)

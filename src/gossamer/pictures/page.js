@@ -76,9 +76,8 @@ function description(concept) {
     el("p", { class: "soft" }, `#${concept.id} · ${sized(concept.size)} of ${number(top.size)} (${Number(share)} %) · ` +
       `depth ${concept.depth} · spread ${concept.spread} · utility ${concept.utility}`),
     el("p", { class: "chips" }, concept.terms.map((term) => el("span", { class: "chip" }, term))),
-    ...section(`Answers to “${data.query}”`, data.answers.map((answer) =>
-      el("p", { class: "hit" }, conceptLink(byId.get(answer.concept), {}, `${answer.rank}. ${answer.id}`), ` ${answer.text}`))),
-    ...section("Typical", concept.exemplars.map(({ id, text }) => el("p", { class: "hit" }, el("strong", {}, id), ` ${text}`))),
+    ...section(`Answers to “${data.query}”`, data.answers.map(answerEntry)),
+    ...section("Typical", concept.exemplars.map(({ id, text }) => el("div", { class: "hit" }, el("h3", {}, id), el("p", { class: "text" }, text)))),
     ...section("Parts", children.length ? [cards(children, concept.size)] : []),
     concept.children > children.length
       ? el("p", { class: "notice" }, `${number(concept.children)} concepts below are not in this page: write it again with ` +
@@ -86,6 +85,12 @@ function description(concept) {
       : "",
     el("p", { class: "soft small" }, "Keys: arrows move, Enter zooms in, Escape zooms out, / finds, d switches between light and dark."),
   ];
+}
+
+function answerEntry({ rank, id, text, concept }) {
+  return el("div", { class: "hit" },
+    el("div", { class: "line" }, el("span", { class: "rank" }, rank), el("h3", {}, conceptLink(byId.get(concept), {}, id))),
+    el("p", { class: "text" }, text));
 }
 
 function section(title, parts) {

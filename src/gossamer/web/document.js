@@ -38,7 +38,7 @@ export class DocumentView {
       el("h1", { tabindex: "-1", class: "id" }, heading),
       el("p", { class: "text whole" }, found.text),
       metadataList(found.metadata, title, 40),
-      el("p", { class: "id" }, found.id),
+      heading === found.id ? "" : el("p", { class: "id" }, found.id),
       el("div", { class: "tools" },
         wanted.q && link({ doc: null, why: found.id }, { class: "button" }, `Why, for “${shortened(wanted.q, 40)}”`),
         info.writable && el("button", { type: "button", id: "edit", onclick: () => this.edit(found) }, "Edit"),

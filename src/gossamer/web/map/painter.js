@@ -108,17 +108,17 @@ export class Painter {
   heading({ node, x, y, w, head, level }, label, badges) {
     const { context, colour } = this;
     if (w < LEAST.width || !head) return;
-    const middle = y + head / 2 + 1;
+    const middle = Math.round(y + head / 2 + 1);
     const count = number(node.size);
     context.font = `400 11px ${this.font}`;
     const beside = w > 150 ? context.measureText(count).width + 14 : 0;
     if (beside) {
       context.fillStyle = colour.soft;
-      context.fillText(count, x + w - beside + 6 - badges, middle);
+      context.fillText(count, Math.round(x + w - beside + 6 - badges), middle);
     }
     context.font = `600 ${level === 1 ? 13.5 : 12.5}px ${this.font}`;
     context.fillStyle = colour.ink;
-    context.fillText(wrap(context, node, label, w - 16 - beside - badges, 1)[0], x + 9, middle);
+    context.fillText(wrap(context, node, label, w - 16 - beside - badges, 1)[0], Math.round(x + 9), middle);
   }
 
   /** The name of a box that shows nothing inside, and its size where there is room. */
@@ -135,15 +135,16 @@ export class Painter {
     context.font = `${node.inside ? 500 : 400} ${size}px ${this.font}`;
     context.fillStyle = isHit ? colour.onGlow : colour.ink;
     const lines = wrap(context, node, label, w - 2 * edge - beside, Math.min(most, 12));
-    let at = h < 2 * line ? y + h / 2 : y + top + line / 2 + 5;
+    const left = Math.round(x + edge + beside);
+    let at = Math.round(h < 2 * line ? y + h / 2 : y + top + line / 2 + 5);
     for (const text of lines) {
-      context.fillText(text, x + edge + beside, at);
+      context.fillText(text, left, at);
       at += line;
     }
     if (counts) {
       context.font = `400 11px ${this.font}`;
       context.fillStyle = colour.soft;
-      context.fillText(number(node.size), x + edge, at + 1);
+      context.fillText(number(node.size), left, at + 1);
     }
   }
 

@@ -1,4 +1,5 @@
-// The way from one layout to the next: boxes move, those that are new fade in, those that go fade out.
+// The way from one layout to the next. Where the same concept is laid out anew, its boxes move to their new places.
+// Where another one is zoomed to, both layouts grow or shrink together, and one fades into the other.
 
 import { isWithin } from "./tree.js";
 
@@ -23,7 +24,7 @@ export class Transition {
       y: from.y + (to.y - from.y) * t,
       w: from.w + (to.w - from.w) * t,
       h: from.h + (to.h - from.h) * t,
-      alpha: fades === 0 ? 1 : fades > 0 ? t : 1 - t,
+      alpha: fades === 0 ? 1 : Math.min(1, Math.max(0, fades > 0 ? 1.6 * t - 0.3 : 1 - 1.6 * t)),
     }));
   }
 }
@@ -31,8 +32,9 @@ export class Transition {
 /** Every box of either layout with where it starts and ends, those that go first. */
 function pairs(before, after) {
   const [from, to] = anchors(before, after);
-  const placeBefore = new Map(before.map((box) => [box.node.id, box]));
-  const placeAfter = new Map(after.map((box) => [box.node.id, box]));
+  const same = before[0].node === after[0].node;
+  const placeBefore = new Map(same ? before.map((box) => [box.node.id, box]) : []);
+  const placeAfter = new Map(same ? after.map((box) => [box.node.id, box]) : []);
   const gone = before.filter((box) => !placeAfter.has(box.node.id))
     .map((box) => ({ box, from: box, to: moved(box, from, to), fades: -1 }));
   const there = after.map((box) => {
