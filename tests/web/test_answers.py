@@ -64,6 +64,12 @@ def test_answers_are_filtered_by_values_of_metadata(page: Page, titled: Running,
     counted = titled.http.post("/v1/facets", json={"query": "light and water"}).json()["fields"]
     (theme,) = (facet for facet in counted if facet["field"] == "theme")
     assert [text.split() for text in listed] == [[each["value"], str(each["count"])] for each in theme["values"]]
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#facets .menu[open]", state="detached")
+    page.click("#facets .menu summary:has-text('theme')")
+    page.mouse.click(5, 400)
+    page.wait_for_selector("#facets .menu[open]", state="detached")
+    page.click("#facets .menu summary:has-text('theme')")
     page.click("#facets .menu[open] label:has-text('garden')")
     page.wait_for_selector("#filters .chip")
     page.wait_for_selector("#facets .menu")
@@ -181,6 +187,9 @@ def test_a_reader_is_offered_no_changes(page: Page) -> None:
     with seen_by(page, {"own": small_index()}, read_only=True) as own:
         page.goto(f"{own.url}/?doc=sky/03")
         page.wait_for_selector(".neighbours .card")
+        page.wait_for_selector("#where button")
+        place = page.locator("#path a").last.evaluate("link => link.firstChild.textContent")
+        assert page.locator("#where [aria-current]").inner_text() == place  # the map shows where it lies
         assert page.locator("#edit, #delete").count() == 0
         assert not page.is_visible("#add")
 

@@ -30,6 +30,7 @@ export function openEditor({ document: old = null, onSaved }) {
   document.body.append(dialog);
   dialog.showModal();
   text.focus();
+  text.setSelectionRange(0, 0);
 
   async function submit(event) {
     event.preventDefault();

@@ -77,7 +77,10 @@ function showHits(hits) {
 /** Outline the path of the document that is shown, and without a query show it on the map. */
 function showDocument(path) {
   map.trace(path);
-  if (!state().q && state().at === null) map.zoomTo(path.at(-2)?.id ?? null);
+  if (state().q || state().at !== null) return;
+  const at = path.length > 2 ? path.at(-2).id : null;
+  showMapHeader({ ...state(), at });
+  map.zoomTo(at);
 }
 
 /** Ask for everything again: a document was changed or deleted. */
@@ -153,7 +156,16 @@ async function added(id, text) {
   map.descend(path.map((concept) => concept.id));
 }
 
+/** Close menus that are open, unless the event is inside one. */
+function closeMenus(event) {
+  for (const menu of document.querySelectorAll(".menu[open]")) {
+    if (event.key === "Escape" || !menu.contains(event.target)) menu.open = false;
+  }
+}
+
+document.addEventListener("pointerdown", closeMenus);
 document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") closeMenus(event);
   if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
   event.preventDefault();
   query.select();

@@ -5,6 +5,7 @@ import { hasRoom } from "./layout.js";
 const AT_ONCE = 2;
 const FIRST = { depth: 3, limit: 150 };
 const NEXT = { depth: 2, limit: 80 };
+const ROOTS = 200; // that the server takes at once
 const CHILDREN = { depth: 1, limit: 5000 };
 
 export class Loader {
@@ -32,13 +33,17 @@ export class Loader {
     for (const { node } of closed.slice(0, AT_ONCE - this.asked.size)) this.ask(node.id, NEXT);
   }
 
-  /** Load every node of some paths (ids from the root) in one request. */
+  /** Load every node of some paths (ids from the root), of a hundred answers in one or two requests. */
   async paths(paths) {
     await this.start();
     const inner = new Set(paths.flatMap((path) => path.slice(0, -1)));
     const missing = [...inner].filter((id) => !this.tree.nodes.get(id)?.children);
     if (!missing.length || this.source.complete) return;
-    this.tree.merge(await this.source.map({ roots: missing, ...CHILDREN }));
+    const parts = [];
+    for (let at = 0; at < missing.length; at += ROOTS) {
+      parts.push(this.source.map({ roots: missing.slice(at, at + ROOTS), ...CHILDREN }));
+    }
+    for (const part of await Promise.all(parts)) this.tree.merge(part);
     this.onChange();
   }
 
