@@ -37,6 +37,9 @@ if TYPE_CHECKING:
         Document,
         Exemplar,
         Explanation,
+        Facet,
+        Facets,
+        FacetValue,
         Hit,
         Hits,
         IndexInfo,
@@ -56,8 +59,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncClient", "Axis", "Client", "CobwebTree", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep",
-    "Document", "Exemplar", "Explanation", "Hit", "Hits", "Index", "IndexInfo", "LabelRequest", "Novelty", "PathStep",
-    "Plane", "Region", "Rival", "SearchResult", "Topics", "VectorExplanation", "VectorIndex", "Whitener", "__version__",
+    "Document", "Exemplar", "Explanation", "Facet", "FacetValue", "Facets", "Hit", "Hits", "Index", "IndexInfo",
+    "LabelRequest", "Novelty", "PathStep", "Plane", "Region", "Rival", "SearchResult", "Topics", "VectorExplanation",
+    "VectorIndex", "Whitener", "__version__",
 ]  # fmt: skip
 
 _HOME = {

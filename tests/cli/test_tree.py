@@ -85,7 +85,7 @@ def test_page(run: Run, ready: Path, tmp_path: Path) -> None:
     page = out.read_text()
     assert page.startswith("<!doctype html>")
     assert "<title>texts</title>" in page
-    assert "12 passages" in page
+    assert "12 documents" in page
     assert '"query":"red fox"' in page
 
 

@@ -23,7 +23,7 @@ from server.running import Running
 
 METHODS = (
     *("add", "search", "explain", "get", "delete", "concepts", "concept", "find_concepts"),
-    *("topics", "novelty", "info", "plane", "refit"),
+    *("topics", "novelty", "info", "plane", "refit", "facets", "changes", "assign"),
 )
 
 

@@ -160,7 +160,8 @@ def test_both_ways_say_the_same_of_anything(body: dict[str, Any]) -> None:
 
 
 def test_explanations_come_with_sentences(service: Running, index: Index) -> None:
-    (hit,) = service.http.post("/v1/search", json={"query": "sun", "k": 1, "explain": True}).json()["hits"]
+    asked = {"query": "sun", "k": 1, "explain": True, "concepts": True}
+    (hit,) = service.http.post("/v1/search", json=asked).json()["hits"]
     (own,) = index.search("sun", 1, explain=True)
     assert own.explanation is not None
     assert hit["explanation"]["text"] == " ".join(own.explanation.sentences)
@@ -177,7 +178,7 @@ def test_numbers_that_json_has_and_orjson_has_not(own: Running) -> None:
 def test_matches_are_in_the_answer(index: Index) -> None:
     (hit,) = index.search("sun moon", 1)
     hits = Hits([replace(hit, matches=((0, 3), (5, 9)))])
-    answer = json.loads(as_json(search_answer(hits, 0.25)))
+    answer = json.loads(as_json(search_answer(hits, 0.25, concepts=True)))
     assert answer["hits"][0]["matches"] == [[0, 3], [5, 9]]
     assert decode(list[Hit], answer["hits"]) == hits
     assert schemas.SearchAnswer.model_validate(answer).model_dump()["hits"][0]["matches"] == ((0, 3), (5, 9))

@@ -144,3 +144,59 @@ def test_a_field_that_no_document_has(service: Running, client: Client) -> None:
     assert (answer["hits"], answer["warnings"]) == ([], told)
     assert client.search("sun", where={"att": 1}).warnings == tuple(told)
     assert client.search("sun").warnings == ()
+
+
+def test_paths_are_short_unless_whole_concepts_are_asked_for(service: Running, index: Index) -> None:
+    """A path of whole concepts, with terms and exemplars, is several times as long as its document."""
+    hits = index.search("sun and moon")
+    short = service.http.post("/v1/search", json={"query": "sun and moon"})
+    whole = service.http.post("/v1/search", json={"query": "sun and moon", "concepts": True})
+    wanted = [[(step.id, step.label, step.size, step.depth, step.basic) for step in hit.path] for hit in hits]
+    assert [[tuple(step.values()) for step in hit["path"]] for hit in short.json()["hits"]] == wanted
+    assert [hit["path"][0]["terms"] for hit in whole.json()["hits"]] == [list(hit.path[0].terms) for hit in hits]
+    assert 2 * len(short.content) < len(whole.content)
+    assert len(short.content) < 15_000
+
+
+def test_facets(client: Client, index: Index) -> None:
+    assert client.facets() == index.facets()
+    assert client.facets("moon", k=9, most=3) == index.facets("moon", k=9, most=3)
+    some = index.concepts(1)[1]
+    asked = {"where": {"at": {"$gte": 50}}, "within": some.id}
+    assert client.facets(**asked) == index.facets(**asked)  # type: ignore[arg-type]
+
+
+def test_changes(own: Running) -> None:
+    before = own.http.get("/v1/info").json()["operation"]
+    index = own.app.state.service.catalog.first.index
+    for batch in range(4):
+        texts = [f"the wolf and the sea {batch} {at}" for at in range(60)]
+        own.http.post("/v1/documents", json={"documents": [{"text": text} for text in texts]})
+    with Client(own.url) as client:
+        assert client.changes(before) == index.changes(before) != []
+    told = own.http.get("/v1/changes", params={"since": before}).json()
+    assert told["operation"] == index.info().operation
+    there = {str(change["id"]) for change in told["changes"] if change["size_after"]}
+    assert there <= set(told["labels"])
+    assert {int(id): label for id, label in told["labels"].items()} == index.labels(map(int, told["labels"]))
+    assert problem(own.http.get("/v1/changes", params={"since": -1}), 422)
+
+
+def test_assign(client: Client, index: Index, service: Running) -> None:
+    assert client.assign("a wolf in the snow") == index.assign("a wolf in the snow")
+    texts = ["a wolf in the snow", "bread and salt"]
+    assert client.assign(texts) == index.assign(texts)
+    assert client.assign([]) == []
+    answer = service.http.post("/v1/assign", json={"texts": ["sun"] * 1001})
+    assert "1,000" in problem(answer, 422)["detail"]
+
+
+def test_a_map_of_several_parts(service: Running, index: Index) -> None:
+    parts = [concept.id for concept in index.concepts(1)[1:4]]
+    found = service.http.get("/v1/map", params={"root": parts, "depth": 1, "labels": True}).json()
+    outlines = [index.outline(id, depth=1) for id in parts]
+    assert found["ids"] == [id for outline in outlines for id in outline.ids]
+    assert found["depths"] == [depth for outline in outlines for depth in outline.depths]
+    assert found["labels"] == [index.labels([id])[id] for id in found["ids"]]
+    problem(service.http.get("/v1/map", params={"root": [parts[0], 999_999]}), 404)
+    problem(service.http.get("/v1/map", params={"root": list(range(201))}), 422)

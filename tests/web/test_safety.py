@@ -12,6 +12,7 @@ from gossamer import Index
 from gossamer.server.keys import KeyRing, add_key
 from server.running import Running, running
 from web.conftest import Shot, seen_by, small_index
+from web.test_page import ids
 from web.texts import DOCUMENTS
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def hostile() -> Iterator[Running]:
 def test_a_hostile_document_is_only_text(page: Page, hostile: Running, shot: Shot) -> None:
     page.goto(f"{hostile.url}/?q=kitchen attack soup")
     page.wait_for_selector(".hit")
-    assert set(HOSTILE) <= set(page.locator(".hit h3").all_inner_texts())
+    assert set(HOSTILE) <= set(ids(page))
     for at in range(3):
         page.click(f".hit >> nth={at} >> .reason")
         page.wait_for_selector(".why")
@@ -174,4 +175,4 @@ def test_several_indexes_are_chosen_from(page: Page) -> None:
         page.press("#query", "Enter")
         page.wait_for_selector(".hit")
         assert "index=kitchen" in page.url
-        assert all(id.startswith("kitchen/") for id in page.locator(".hit h3").all_inner_texts())
+        assert all(id.startswith("kitchen/") for id in ids(page))

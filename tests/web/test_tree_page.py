@@ -12,7 +12,7 @@ from gossamer import Index
 from gossamer.pictures.branch import Branch, mark, read_branch
 from gossamer.pictures.page import to_html
 from web.conftest import Shot, small_index
-from web.test_map import GLOW, at
+from web.test_map import GLOW, heading_of
 from web.test_page import SHADE
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def test_it_shows_everything_and_the_answers_shine(tree: Page, branch: Branch, s
 
 def test_a_click_zooms_in_and_back_goes_back(tree: Page, branch: Branch) -> None:
     first = branch.below[0]
-    tree.mouse.click(*at(tree, 0.3, 0.05))
+    tree.mouse.click(*heading_of(tree, first.concept.id))
     tree.wait_for_function(f"location.hash === '#{first.concept.id}'")
     assert tree.locator("#list h1").inner_text() == first.name
     assert tree.locator("#where li").all_inner_texts() == ["everything", first.name]
@@ -85,7 +85,7 @@ def test_keys(tree: Page, branch: Branch) -> None:
 
 def test_hovering_shows_exemplars(tree: Page, branch: Branch) -> None:
     first = branch.below[0]
-    tree.mouse.move(*at(tree, 0.3, 0.05))
+    tree.mouse.move(*heading_of(tree, first.concept.id))
     tree.wait_for_selector("#tip li")
     assert tree.locator("#tip strong").inner_text() == first.name
     assert tree.locator("#tip li").all_inner_texts() == [each.text for each in first.concept.exemplars]
@@ -122,6 +122,6 @@ def test_a_part_of_the_tree_has_its_own_name(page: Page, index: Index, branch: B
     page.goto((tmp_path / "part.html").as_uri())
     page.wait_for_selector("#where .crumbs")
     assert page.locator("#list h1").inner_text() == inner.name
-    page.mouse.move(*at(page, 0.05, 0.5))
-    page.wait_for_selector("#tip li")
-    assert page.locator("#tip strong").inner_text() == inner.name
+    page.mouse.move(*heading_of(page, inner.below[0].concept.id))
+    page.wait_for_selector("#tip strong")
+    assert page.locator("#tip strong").inner_text() == inner.below[0].name

@@ -9,6 +9,7 @@ import pytest
 
 from gossamer.index import Index
 from gossamer.pictures.branch import Branch, mark, read_branch
+from gossamer.plain_text import one_line
 from gossamer_lab.figures.figure import lay_out, quiet, to_figure
 from gossamer_lab.figures.fonts import Fonts
 
@@ -44,7 +45,12 @@ def test_hostile_texts_are_drawn_as_they_are(index: Index, texts: dict[str, str]
         leaf = index.search(texts[id], k=1, hybrid=False)[0].path[-1]
         alone = read_branch(index, concept=leaf.id)
         assert alone is not None
-        assert to_figure(alone, "svg")
+        missing = Fonts().missing(one_line(texts[id]))
+        if missing:
+            with pytest.warns(UserWarning, match=f"no font here has .*{missing[0]}.* install"):
+                assert to_figure(alone, "svg")
+        else:
+            assert to_figure(alone, "svg")
 
 
 def test_no_box_lies_on_another(small: Branch) -> None:
@@ -67,3 +73,9 @@ def test_wrapping_keeps_within_the_line() -> None:
     assert fonts.wrapped("one two", "plain", 500.0, 3) == ["one two"]
     assert "".join(fonts.wrapped("x" * 40, "plain", 80.0, 99)) == "x" * 40
     assert fonts.wrapped("many words here " * 9, "plain", 80.0, 2)[-1].endswith("…")
+
+
+def test_characters_without_a_font_are_known() -> None:
+    fonts = Fonts()
+    assert fonts.missing("plain text, größer, 10 €\n") == ""
+    assert fonts.missing("\U0001f9ff no font of a small machine has this nazar amulet") in ("", "\U0001f9ff")

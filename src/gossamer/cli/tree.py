@@ -182,8 +182,13 @@ def _write_page(job: _Job, path: Path, title: str) -> None:
     if branch is None:
         raise DiskError(f"the index is empty, so there is nothing to draw in {path}: add documents first")
     concepts = sum(1 for each in branch.walk() if each.concept.children)
-    about = f"{branch.concept.size:,} passages in {concepts:,} concepts"
-    _write(job.screen, path, to_html(branch, title=title, subtitle=about, query=job.query), branch)
+    info = job.ix.info()
+    split = info.passages != info.documents
+    about = f"{branch.concept.size:,} {'passages' if split else 'documents'} in {concepts:,} concepts"
+    if split:
+        about += f"; long texts are split, the index holds {info.documents:,} documents"
+    page = to_html(branch, title=title, subtitle=about, query=job.query, passages=split)
+    _write(job.screen, path, page, branch)
 
 
 def _write(screen: Screen, path: Path, text: str, branch: Branch | None) -> None:

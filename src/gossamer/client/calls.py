@@ -9,7 +9,20 @@ import numpy.typing as npt
 
 from gossamer.client.decoding import decode
 from gossamer.errors import DtypeError, InputError, ParameterError
-from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, Hits, IndexInfo, Novelty, Plane, Topics
+from gossamer.results import (
+    Concept,
+    ConceptChange,
+    ConceptMatch,
+    Document,
+    Explanation,
+    Facets,
+    Hit,
+    Hits,
+    IndexInfo,
+    Novelty,
+    Plane,
+    Topics,
+)  # fmt: skip
 
 _T = TypeVar("_T")
 
@@ -42,7 +55,7 @@ def search(query: str | None, vector: Vector, **options: Any) -> Call[Hits]:
         found = decode(list[Hit], answer["hits"])
         return Hits(found, visited=answer["visited"], warnings=tuple(answer.get("warnings", ())))  # older servers: none
 
-    return Call("POST", "/search", read, {**_query(query, vector), **options})
+    return Call("POST", "/search", read, {**_query(query, vector), **options, "concepts": True})
 
 
 def explain(query: str | None, id: str, k: int, hybrid: bool | float, vector: Vector) -> Call[Explanation]:
@@ -60,6 +73,26 @@ def find_concepts(query: str | None, k: int, vector: Vector) -> Call[list[Concep
     """`Index.find_concepts`."""
     body = {**_query(query, vector), "k": k}
     return Call("POST", "/concepts/find", lambda answer: decode(list[ConceptMatch], answer["matches"]), body)
+
+
+def facets(query: str | None, **options: Any) -> Call[Facets]:
+    """`Index.facets`; `options` are its other arguments, by name."""
+    return Call("POST", "/facets", lambda answer: decode(Facets, answer), {"query": query, **options})
+
+
+def assign(texts: list[str]) -> Call[list[tuple[Concept, ...]]]:
+    """`Index.assign`, always of a list."""
+
+    def read(answer: Any) -> list[tuple[Concept, ...]]:
+        return [tuple(decode(list[Concept], path)) for path in answer["paths"]]
+
+    return Call("POST", "/assign", read, {"texts": texts})
+
+
+def changes(since: int) -> Call[list[ConceptChange]]:
+    """`Index.changes`."""
+    params = {"since": since}
+    return Call("GET", "/changes", lambda answer: decode(list[ConceptChange], answer["changes"]), params=params)
 
 
 def add(

@@ -6,7 +6,19 @@ from typing import Any, Self, TypeVar, overload
 
 from gossamer.client import calls, transport
 from gossamer.client.calls import Call, Vector
-from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hits, IndexInfo, Novelty, Plane, Topics
+from gossamer.results import (
+    Concept,
+    ConceptChange,
+    ConceptMatch,
+    Document,
+    Explanation,
+    Facets,
+    Hits,
+    IndexInfo,
+    Novelty,
+    Plane,
+    Topics,
+)  # fmt: skip
 
 _T = TypeVar("_T")
 
@@ -149,6 +161,31 @@ class Client(transport.BaseClient):
     def concept(self, id: int) -> Concept:
         """One concept by its id, as found in a hit's path."""
         return self._do(calls.concept(id))
+
+    def facets(
+        self,
+        query: str | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        within: int | None = None,
+        k: int = 200,
+        most: int = 10,
+    ) -> Facets:
+        """How many documents have each value of each metadata field. See `Index.facets`."""
+        return self._do(calls.facets(query, where=where, within=within, k=k, most=most))
+
+    def changes(self, since: int) -> list[ConceptChange]:
+        """What became of concepts since an operation. See `Index.changes`."""
+        return self._do(calls.changes(since))
+
+    @overload
+    def assign(self, text: str) -> tuple[Concept, ...]: ...
+    @overload
+    def assign(self, text: list[str]) -> list[tuple[Concept, ...]]: ...
+    def assign(self, text: str | list[str]) -> tuple[Concept, ...] | list[tuple[Concept, ...]]:
+        """The concepts that a text, or each of several, would lie in if it were added. See `Index.assign`."""
+        found = self._do(calls.assign([text] if isinstance(text, str) else text))
+        return found[0] if isinstance(text, str) else found
 
     @overload
     def topics(self, n: int, *, assignments: bool = True) -> Topics: ...

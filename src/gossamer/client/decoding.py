@@ -36,9 +36,9 @@ def _reader(kind: Any) -> _Read:
     if origin is list:
         inner = _reader(arguments[0])
         return lambda value: list(map(inner, value))
-    if origin in (Union, types.UnionType) and type(None) in arguments:
-        (other,) = (each for each in arguments if each is not type(None))
-        inner = _reader(other)
+    others = [each for each in arguments if each is not type(None)]
+    if origin in (Union, types.UnionType) and len(others) == 1:
+        inner = _reader(others[0])
         return lambda value: None if value is None else inner(value)
     return lambda value: value
 

@@ -34,7 +34,7 @@ follows MongoDB where that is what people expect:
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from gossamer.filters.column import Column
 from gossamer.filters.evaluate import compared_fields, conditions, evaluate
@@ -42,8 +42,12 @@ from gossamer.filters.nodes import OPERATORS, Node, Path
 from gossamer.filters.parse import as_key, parse
 
 __all__ = [
-    "OPERATORS", "Column", "Node", "Path", "as_key", "check_size", "compared_fields", "conditions", "evaluate", "parse",
+    "OPERATORS", "Column", "Node", "Path", "Where", "as_key", "check_size", "compared_fields", "conditions", "evaluate",
+    "parse",
 ]  # fmt: skip
+
+Where: TypeAlias = Mapping[str, Any] | None
+"""A filter as users write it; None for every document."""
 
 
 def check_size(where: Mapping[str, Any], *, conditions: int, characters: int) -> None:

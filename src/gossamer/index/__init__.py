@@ -14,6 +14,7 @@ explanations    scored documents → explanations
 plane           documents as points of the plane
 places          where these lie: cached, and saved with the index
 overview        topics, concepts a query fits, novelty
+facets          values of metadata fields, counted
 repair          a damaged index → a healthy one
 """
 

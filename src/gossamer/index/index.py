@@ -25,11 +25,12 @@ from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.errors import ParameterError, StateError, UnknownFieldWarning, enough_memory
 from gossamer.explain.language_model import as_labeller
 from gossamer.explain.naming import Labeller
-from gossamer.filters import parse
+from gossamer.filters import Where, parse
 from gossamer.index import overview
 from gossamer.index.batch import Batch, as_ids, check_batch
 from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
 from gossamer.index.explanations import explain_document
+from gossamer.index.facets import count_facets
 from gossamer.index.plane import plane
 from gossamer.index.query import as_weight, check_depth, documents_of, unknown_document
 from gossamer.index.repair import repair
@@ -42,6 +43,7 @@ from gossamer.results import (
     ConceptMatch,
     Document,
     Explanation,
+    Facets,
     Hits,
     IndexInfo,
     Novelty,
@@ -377,6 +379,13 @@ class Index:
         for message in unknown:
             warn(message, UnknownFieldWarning, stacklevel=2)
         return found
+
+    def facets(
+        self, query: str | None = None, *, where: Where = None, within: int | None = None, k: int = 200, most: int = 10
+    ) -> Facets:
+        """How many documents have each value of each metadata field: of those that match, or with a query, of its `k`
+        best answers. At most `most` values of a field are listed; of very many documents a sample is counted."""
+        return count_facets(self.state, query, where, within, positive(k, "k"), positive(most, "most"))
 
     def concepts(self, depth: int | None = 2) -> list[Concept]:
         """The tree as people see it, from the root (depth 0) down to `depth`, or to the leaves: every concept before

@@ -1,12 +1,14 @@
 // `gossamer tree --html`: the explorer's map over concepts that are in the page, and a list that describes one of them.
 
 import { announce, el, find } from "../web/dom.js";
-import { documents, number } from "../web/format.js";
+import { countPassages, number, sized } from "../web/format.js";
 import { ConceptMap } from "../web/map/map.js";
+import { themeMark } from "../web/themes.js";
 
 const FOUND = 100; // concepts listed for a search
 
 const data = JSON.parse(find("#data").textContent);
+countPassages(data.passages);
 const concepts = data.concepts; // parents before children
 const byId = new Map(concepts.map((concept) => [concept.id, concept]));
 const top = concepts[0];
@@ -44,6 +46,8 @@ function pathOf(concept) {
   return concept === top ? [top] : [...pathOf(byId.get(concept.parent)), concept];
 }
 
+const ids = (concept) => pathOf(concept).map((each) => each.id);
+
 /** Show a concept, and have it in the address. */
 function go(concept) {
   if (location.hash === `#${concept.id}`) show(concept);
@@ -58,7 +62,7 @@ function show(concept, options = {}) {
   find("#where").replaceChildren(el("nav", { class: "crumbs", "aria-label": "Place on the map" },
     el("ol", {}, path.map((each) => el("li", {}, conceptLink(each, { "aria-current": each === concept && "location" }))))));
   find("#list").replaceChildren(...description(concept));
-  announce(`${concept.label}, ${documents(concept.size)}`);
+  announce(`${concept.label}, ${sized(concept.size)}`);
   map.trace(path);
   glow(data.answers.map((answer) => byId.get(answer.concept)));
   map.zoomTo(concept.id, options);
@@ -68,13 +72,12 @@ function description(concept) {
   const share = ((100 * concept.size) / top.size).toPrecision(2);
   const children = childrenOf.get(concept.id);
   return [
-    el("h1", { tabindex: "-1" }, concept.label),
-    el("p", { class: "soft" }, `#${concept.id} · ${documents(concept.size)} of ${number(top.size)} (${Number(share)} %) · ` +
+    el("h1", { tabindex: "-1" }, themeMark(ids(concept)), concept.label),
+    el("p", { class: "soft" }, `#${concept.id} · ${sized(concept.size)} of ${number(top.size)} (${Number(share)} %) · ` +
       `depth ${concept.depth} · spread ${concept.spread} · utility ${concept.utility}`),
     el("p", { class: "chips" }, concept.terms.map((term) => el("span", { class: "chip" }, term))),
-    ...section(`Answers to “${data.query}”`, data.answers.map((answer) =>
-      el("p", { class: "hit" }, conceptLink(byId.get(answer.concept), {}, `${answer.rank}. ${answer.id}`), ` ${answer.text}`))),
-    ...section("Typical", concept.exemplars.map(({ id, text }) => el("p", { class: "hit" }, el("strong", {}, id), ` ${text}`))),
+    ...section(`Answers to “${data.query}”`, data.answers.map(answerEntry)),
+    ...section("Typical", concept.exemplars.map(({ id, text }) => el("div", { class: "hit" }, el("h3", {}, id), el("p", { class: "text" }, text)))),
     ...section("Parts", children.length ? [cards(children, concept.size)] : []),
     concept.children > children.length
       ? el("p", { class: "notice" }, `${number(concept.children)} concepts below are not in this page: write it again with ` +
@@ -82,6 +85,12 @@ function description(concept) {
       : "",
     el("p", { class: "soft small" }, "Keys: arrows move, Enter zooms in, Escape zooms out, / finds, d switches between light and dark."),
   ];
+}
+
+function answerEntry({ rank, id, text, concept }) {
+  return el("div", { class: "hit" },
+    el("div", { class: "line" }, el("span", { class: "rank" }, rank), el("h3", {}, conceptLink(byId.get(concept), {}, id))),
+    el("p", { class: "text" }, text));
 }
 
 function section(title, parts) {
@@ -93,7 +102,7 @@ function cards(some, of) {
     const share = el("span", { class: "share", "aria-hidden": "true" });
     share.style.setProperty("--share", `${(100 * each.size) / of}%`);
     return el("li", {}, conceptLink(each, { class: "card" },
-      el("h3", {}, each.label), el("p", { class: "soft small" }, share, documents(each.size))));
+      el("h3", {}, themeMark(ids(each)), each.label), el("p", { class: "soft small" }, share, sized(each.size))));
   }));
 }
 

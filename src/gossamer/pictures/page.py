@@ -24,14 +24,16 @@ _IMPORT: Final = re.compile(r'^import (.+?) from "(.+?)";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export ((?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
 
 
-def to_html(branch: Branch, *, title: str, subtitle: str = "", query: str | None = None) -> str:
-    """The page as one text."""
+def to_html(branch: Branch, *, title: str, subtitle: str = "", query: str | None = None, passages: bool = False) -> str:
+    """The page as one text; `passages` says that concepts are counted in these, since long texts are split."""
     script = _bundle("pictures/page.js")
     parts = {
         "title": html.escape(title),
         "subtitle": html.escape(subtitle),
         "css": "".join(map(_read, _STYLES)),
-        "data": _json({"concepts": _concepts(branch), "query": query or "", "answers": _answers(branch)}),
+        "data": _json(
+            {"concepts": _concepts(branch), "query": query or "", "answers": _answers(branch), "passages": passages}
+        ),
         "script": script,
         "hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }

@@ -20,12 +20,13 @@ from gossamer.results.concepts import (
     Topics,
 )
 from gossamer.results.explanation import ConceptStep, Explanation, Rival
-from gossamer.results.index import Document, Hit, Hits, IndexInfo, LostDocument, Repair
+from gossamer.results.index import Document, Facet, Facets, FacetValue, Hit, Hits, IndexInfo, LostDocument, Repair
 from gossamer.results.plane import Plane, Region
 from gossamer.results.vectors import Axis, DocId, PathStep, Refinement, SearchResult, TreeStats, VectorExplanation
 
 __all__ = [
-    "Axis", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar", "Explanation",
-    "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument", "Novelty", "Outline", "PathStep", "Plane",
-    "Refinement", "Region", "Repair", "Rival", "SearchResult", "Topics", "TreeStats", "VectorExplanation",
+    "Axis", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar",
+    "Explanation", "Facet", "FacetValue", "Facets", "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument",
+    "Novelty", "Outline", "PathStep", "Plane", "Refinement", "Region", "Repair", "Rival", "SearchResult", "Topics",
+    "TreeStats", "VectorExplanation",
 ]  # fmt: skip

@@ -53,6 +53,44 @@ class Hits(list[Hit]):
 
 
 @dataclass(frozen=True)
+class FacetValue:
+    """One value of a metadata field."""
+
+    value: str | int | float | bool
+    count: int
+    """Documents that have it."""
+
+
+@dataclass(frozen=True)
+class Facet:
+    """The values of one metadata field."""
+
+    field: str
+    values: tuple[FacetValue, ...]
+    """Most frequent first."""
+    distinct: int
+    """Different values, also those that are not listed."""
+    count: int
+    """Values in all: as many as documents with the field, where none has a list of them."""
+    least: int | float | None = None
+    """The smallest number among the values; None where none is a number."""
+    most: int | float | None = None
+    """The largest number among the values."""
+
+
+@dataclass(frozen=True)
+class Facets:
+    """The values of metadata fields among some documents."""
+
+    fields: tuple[Facet, ...]
+    """Those that the most documents have come first."""
+    counted: int
+    """Documents that were counted: all, or an even sample where there are very many."""
+    documents: int
+    """Documents that match."""
+
+
+@dataclass(frozen=True)
 class IndexInfo:
     """What an index holds and what it takes."""
 

@@ -10,7 +10,7 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Scope
 
-from gossamer.results import Document, Explanation, Hit, Hits
+from gossamer.results import Concept, Document, Explanation, Hit, Hits
 from gossamer.server.problems import MEDIA_TYPE, problem_of, worth_trying_again
 
 _DEEPEST: Final = 200
@@ -60,11 +60,17 @@ def explanation_fields(why: Explanation) -> dict[str, Any]:
     return {**vars(why), "gap": why.gap, "text": " ".join(why.sentences)}
 
 
-def search_answer(hits: Hits, seconds: float) -> dict[str, Any]:
-    """The answer to a search: the hits, the time they took, the nodes visited and warnings."""
+def search_answer(hits: Hits, seconds: float, *, concepts: bool) -> dict[str, Any]:
+    """The answer to a search: hits, the time they took, nodes visited and warnings; `concepts` gives paths in full."""
     whys = [None if hit.explanation is None else explanation_fields(hit.explanation) for hit in hits]
-    found = [{**vars(hit), "explanation": why} for hit, why in zip(hits, whys, strict=True)]
+    paths: list[Any] = [hit.path if concepts else list(map(_step, hit.path)) for hit in hits]
+    found = [{**vars(hit), "explanation": why, "path": path} for hit, why, path in zip(hits, whys, paths, strict=True)]
     return {"hits": found, "seconds": seconds, "visited": hits.visited, "warnings": hits.warnings}
+
+
+def _step(concept: Concept) -> dict[str, Any]:
+    """A concept of a path in short: a path of whole concepts is several times as long as its document."""
+    return {name: getattr(concept, name) for name in ("id", "label", "size", "depth", "basic")}
 
 
 def problem_response(error: Exception, scope: Scope) -> Response:

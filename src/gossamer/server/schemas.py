@@ -5,7 +5,19 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
-from gossamer.results import Concept, ConceptMatch, Document, Explanation, Hit, IndexInfo, Novelty, Region, Topics
+from gossamer.results import (
+    Concept,
+    ConceptChange,
+    ConceptMatch,
+    Document,
+    Explanation,
+    Facets,
+    Hit,
+    IndexInfo,
+    Novelty,
+    Region,
+    Topics,
+)  # fmt: skip
 
 _QUERY = "how do plants make sugar"
 _DIMENSIONS = 65_536
@@ -67,6 +79,9 @@ class SearchRequest(QueryRequest):
     recall: float | None = Field(None, gt=0, le=1, description="The share of the true nearest to aim for.")
     explain: bool = Field(False, description="Fill `explanation` of every hit.")
     min_confidence: float = Field(0.0, ge=0, le=1, description="No answers to a query that is less at home here.")
+    concepts: bool = Field(
+        False, description="Whole concepts in every path, with terms and exemplars; else id, label, size and depth."
+    )
 
 
 class ExplainRequest(QueryRequest):
@@ -91,6 +106,30 @@ class FindConceptsRequest(QueryRequest):
     model_config = _example(query=_QUERY, k=5)
 
     k: int = Field(10, ge=1)
+
+
+class FacetsRequest(_Request):
+    """Which values metadata fields have."""
+
+    model_config = _example(query=_QUERY, where={"year": {"$gte": 2020}})
+
+    query: Query = None
+    where: Filter = None
+    within: int | None = Field(None, description="The id of a concept: only documents below it.")
+    k: int = Field(200, ge=1, description="With a query: its best answers that are counted.")
+    most: int = Field(10, ge=1, le=1000, description="Values of a field, at most.")
+
+    def has(self, field: str) -> bool:
+        """Whether the request has this field, even with its default value."""
+        return field in self.model_fields_set
+
+
+class AssignRequest(_Request):
+    """Texts to find a place for."""
+
+    model_config = _example(texts=["Leaves turn light into sugar."])
+
+    texts: list[Annotated[str, Field(min_length=1)]] = Field(max_length=_ITEMS, fail_fast=True)
 
 
 class NewDocument(_Request):
@@ -164,7 +203,24 @@ def _model(title: str, of: type, /, **more: Any) -> type[BaseModel]:
 ExplanationAnswer = _model(
     "Explanation", Explanation, gap=(float | None, ...), text=(str, Field(description="The explanation in sentences."))
 )
-HitAnswer = _model("Hit", Hit, explanation=(ExplanationAnswer | None, None))
+
+
+class Step(BaseModel):
+    """A concept on the path of a hit, in short."""
+
+    id: int
+    label: str
+    size: int = Field(description="Passages below.")
+    depth: int
+    basic: bool = Field(description="Whether it is the basic level of this path.")
+
+
+HitAnswer = _model(
+    "Hit",
+    Hit,
+    explanation=(ExplanationAnswer | None, None),
+    path=(list[Concept] | list[Step], Field(description="From the root to the leaf; whole where `concepts` is set.")),
+)
 InfoAnswer = _model(
     "Info",
     IndexInfo,
@@ -316,5 +372,20 @@ class ProblemAnswer(BaseModel):
     request_id: str
 
 
+class AssignAnswer(BaseModel):
+    """For each text the concepts it would lie in, from the root down."""
+
+    paths: list[list[Concept]]
+
+
+class ChangesAnswer(BaseModel):
+    """What became of concepts, large ones first."""
+
+    changes: list[ConceptChange]
+    operation: int = Field(description="The newest operation: `since` of the next call.")
+    labels: dict[str, str] = Field(description="Labels of the concepts named, by id, without those that are gone.")
+
+
 NoveltyAnswer = _model("Novelty", Novelty)
 DocumentAnswer = _model("Document", Document)
+FacetsAnswer = _model("Facets", Facets)

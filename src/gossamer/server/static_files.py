@@ -6,7 +6,7 @@ The path of a request never becomes a path on disk.
 import hashlib
 import mimetypes
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
@@ -34,14 +34,18 @@ class File:
     etag: str
 
 
+_PAGES: Final = {"/index.html": "/", "/docs.html": "/docs"}
+"""Pages that have a shorter address too."""
+
+
 def read_files(folder: Traversable | None = None) -> list[File]:
-    """The files of the explorer; none if there is no index.html, which is also served at /."""
+    """The files of the explorer; none if there is no index.html. Pages are also served at their short addresses."""
     folder = files("gossamer") / "web" if folder is None else folder
     if not (folder / "index.html").is_file():
         return []
     found = list(_walk(folder, "/"))
-    home = next(file for file in found if file.address == "/index.html")
-    return [File("/", home.body, home.media_type, home.etag), *found]
+    pages = [replace(file, address=_PAGES[file.address]) for file in found if file.address in _PAGES]
+    return [*pages, *found]
 
 
 def routes(files: list[File]) -> list[Route]:

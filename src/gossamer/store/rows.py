@@ -159,6 +159,25 @@ def changed_since(db: sqlite3.Connection, seq: int) -> tuple[set[DocumentNumber]
     return {row[0] for row in moved}, {row[0] for row in updated}
 
 
+def count_values(
+    db: sqlite3.Connection, numbers: Iterable[DocumentNumber], longest: int
+) -> Iterator[tuple[str, str, int]]:
+    """How often each value of each metadata field is in some documents: field, value as JSON, and count.
+
+    Elements of a list count each; objects, null, and texts longer than `longest` characters do not.
+    """
+    value = "CASE {0}.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE json_quote({0}.atom) END"
+    plain = "{0}.type IN ('text', 'integer', 'real', 'true', 'false') AND length({0}.atom) <= ?2"
+    query = (
+        "WITH field AS (SELECT f.key, f.type, f.value, f.atom FROM documents, json_each(metadata) AS f "
+        "WHERE document IN (SELECT value FROM json_each(?1))) "
+        f"SELECT key, {value.format('field')}, count(*) FROM field WHERE {plain.format('field')} GROUP BY 1, 2 "
+        f"UNION ALL SELECT field.key, {value.format('e')}, count(*) FROM field, json_each(field.value) AS e "
+        f"WHERE field.type = 'array' AND {plain.format('e')} GROUP BY 1, 2"
+    )
+    return iter(db.execute(query, (_listed(numbers), longest)))
+
+
 # -- passages and their vectors --------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-// A form that adds a document, and the path to where it lies in the tree.
+// A form that adds or replaces a document, and the path to where a new one lies in the tree.
 
 import * as api from "./api.js";
 import { el, find } from "./dom.js";
@@ -6,44 +6,63 @@ import { fill } from "./list.js";
 import { link } from "./router.js";
 import { nameOf, number } from "./format.js";
 
-/** Open the form. `onAdded(id, path)` is called when the document is stored, with the concepts from root to leaf. */
-export function openAdd(onAdded) {
-  const text = el("textarea", { id: "new-text", rows: "6", required: true, placeholder: "What should be found?" });
-  const id = el("input", { id: "new-id", placeholder: "left empty, it gets a number", spellcheck: "false" });
+/** Open the form for a new document, or for one to edit. `onSaved(id, text)` is called when it is stored. */
+export function openEditor({ document: old = null, onSaved }) {
+  const text = el("textarea", { id: "new-text", rows: "8", required: true, placeholder: "What should be found?" });
+  const id = el("input", { id: "new-id", placeholder: "left empty, it gets a number", spellcheck: "false", readonly: old !== null });
+  const metadata = el("textarea", { id: "new-metadata", rows: "3", placeholder: '{"year": 2024}', spellcheck: "false", class: "code" });
   const note = el("p", { class: "notice", role: "alert", hidden: true });
-  const send = el("button", { type: "submit", class: "primary" }, "Add it");
+  const send = el("button", { type: "submit", class: "primary" }, old ? "Save" : "Add it");
   const dialog = el("dialog", { "aria-labelledby": "add-title" },
     el("form", { method: "dialog", onsubmit: submit },
-      el("h2", { id: "add-title" }, "Add a document"),
+      el("h2", { id: "add-title" }, old ? "Edit the document" : "Add a document"),
       el("label", { for: "new-text" }, "Text"), text,
       el("label", { for: "new-id" }, "Id"), id,
+      el("label", { for: "new-metadata" }, "Metadata, as JSON"), metadata,
       note,
       el("div", { class: "buttons" },
         el("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), send)));
+  if (old) {
+    [text.value, id.value] = [old.text, old.id];
+    metadata.value = Object.keys(old.metadata ?? {}).length ? JSON.stringify(old.metadata, null, 1) : "";
+  }
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
   text.focus();
+  text.setSelectionRange(0, 0);
 
   async function submit(event) {
     event.preventDefault();
     if (!text.value.trim()) return;
     send.disabled = true;
-    send.textContent = "Adding…";
     try {
-      const wanted = id.value.trim();
-      const { ids: [added] } = await api.add(wanted ? { text: text.value, id: wanted } : { text: text.value });
+      const { ids: [added] } = await api.add({
+        text: text.value, ...(id.value.trim() && { id: id.value.trim() }), ...metadataOf(metadata.value),
+      });
       api.forget();
-      const why = await api.explain(text.value.slice(0, 2000), added);
+      await onSaved(added, text.value);
       dialog.close();
-      onAdded(added, why.path.map((step) => step.concept));
     } catch (problem) {
       note.textContent = problem.message;
       note.hidden = false;
       send.disabled = false;
-      send.textContent = "Add it";
     }
   }
+}
+
+function metadataOf(text) {
+  if (!text.trim()) return {};
+  let found = null;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    // The message below says what is wrong.
+  }
+  if (found === null || typeof found !== "object" || Array.isArray(found)) {
+    throw new Error('The metadata must be a JSON object, as in {"year": 2024}, or nothing.');
+  }
+  return { metadata: found };
 }
 
 /** Show the concepts on the path of the new document, in step with the map. */

@@ -39,16 +39,19 @@ export const search = (asked, signal) => call(`${base}/search`, { body: asked, s
 export const explain = (query, id, signal) => call(`${base}/explain`, { body: { query, id }, signal });
 export const novelty = (query, signal) => call(`${base}/novelty`, { body: { query }, signal });
 export const matches = (query, k, signal) => call(`${base}/concepts/find`, { body: { query, k }, signal });
+export const facets = (asked, signal) => call(`${base}/facets`, { body: asked, signal });
+export const changes = (since) => call(`${base}/changes?since=${since}`);
 export const add = (document) => call(`${base}/documents`, { body: document });
+export const remove = (id) => call(`${base}/documents/delete`, { body: { ids: [id] } });
 
 export async function documentOf(id, signal) {
   return (await call(`${base}/documents/get`, { body: { ids: [id] }, signal })).documents[0];
 }
 
-/** A part of the tree as columns; `root` null begins at the root of the tree. */
-export function map({ root, depth, limit }, signal) {
+/** Parts of the tree as columns, those below each of `roots`; none begins at the root of the tree. */
+export function map({ roots, depth, limit }, signal) {
   const asked = new URLSearchParams({ depth, limit, labels: true });
-  if (root !== null) asked.set("root", root);
+  for (const root of roots) asked.append("root", root);
   return call(`${base}/map?${asked}`, { signal });
 }
 
@@ -60,8 +63,8 @@ export const planeDocuments = (asked) => call(`${base}/plane/documents`, { body:
 /** A concept with its children and its path. */
 export const concept = (id) => keep(`${base}/concepts/${id}`);
 
-/** The corpus in at most n groups. */
-export const topics = (n) => keep(`${base}/topics?n=${n}&assignments=false`);
+/** The root and the concepts below it, which are the themes. */
+export const themes = () => keep(`${base}/concepts?depth=1`);
 
 /** The answer at an address, cached: hovering and going back ask for the same again. */
 function keep(path) {
@@ -75,23 +78,20 @@ function keep(path) {
 }
 
 async function call(path, { body, signal, as = "json" } = {}) {
-  const response = await send(path, body, signal);
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const response = await send(path, { method: text === undefined ? "GET" : "POST", body: text, signal });
   if (response.status === 401 && unlock !== null && (await unlock())) return call(path, { body, signal, as });
   if (!response.ok) throw await problemOf(response);
   return response[as]();
 }
 
-async function send(path, body, signal) {
+/** Send a request with the key, if there is one; `body` is JSON text. */
+export async function send(path, { method, body, signal } = {}) {
   const headers = { Accept: "application/json, application/octet-stream" };
   if (hasKey()) headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   try {
-    return await fetch(path, {
-      method: body === undefined ? "GET" : "POST",
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-      signal,
-    });
+    return await fetch(path, { method, headers, body, signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, "Is it running? Start it again with “gossamer serve”, and check the connection.");

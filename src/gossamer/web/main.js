@@ -1,20 +1,21 @@
 // Entry point: the address says what to show; the list and the map show it.
 
-import { landed, openAdd } from "./add.js";
+import { landed, openEditor } from "./add.js";
 import * as api from "./api.js";
 import { Browse } from "./browse.js";
+import { DocumentView } from "./document.js";
 import { el, failure, find } from "./dom.js";
+import { countPassages, titleOf } from "./format.js";
 import { askForKey } from "./key.js";
 import { ConceptMap } from "./map/map.js";
 import { showMapHeader } from "./map_header.js";
 import { PlaneView } from "./plane/plane.js";
-import { showDocument, showSelection } from "./plane/selection.js";
+import { showSelection } from "./plane/selection.js";
 import { Results } from "./results.js";
-import { go, state, subscribe } from "./router.js";
+import { go, read, state, subscribe } from "./router.js";
 
 const query = find("#query");
 let info = null;
-let answers = null;
 
 const map = new ConceptMap({
   source: api,
@@ -24,11 +25,12 @@ const map = new ConceptMap({
 const plane = new PlaneView({
   source: api,
   onZoom: (id) => go({ at: id }, { from: "map" }),
-  onDocument: ({ id }) => (state().q ? go({ why: id }) : showDocument(id, api.documentOf)),
+  onDocument: ({ id }) => go(state().q ? { why: id } : { doc: id }),
   onSelect: (selection) => (pane("list"), showSelection(selection)),
 });
 const results = new Results({ onHits: showHits, onPath: (path) => map.trace(path) });
 const browse = new Browse({ onPath: (path) => map.trace(path) });
+const documentView = new DocumentView({ onPath: showDocument, onChanged: renew });
 
 subscribe((now, before, from) => {
   if (now.index !== before.index) return start();
@@ -53,6 +55,7 @@ async function start() {
 /** Read how many documents the index holds, and whether this key may add to it. */
 async function readInfo() {
   info = await api.info();
+  countPassages(info.passages !== info.documents);
   find("#add").hidden = !info.writable;
   document.body.classList.toggle("empty-index", !info.documents);
 }
@@ -62,14 +65,18 @@ function show(now, before, from) {
   if (document.activeElement !== query || before?.q !== now.q) query.value = now.q ?? "";
   if (from === "add") return showMapHeader(now);
   if (from === "view") return showView(now);
-  if (now.q) results.show(now);
+  if (now.doc) {
+    results.leave();
+    documentView.show(now, info);
+    if (!now.q) showHits([]);
+  } else if (now.q) results.show(now);
   else {
     results.forget();
     showHits([]);
     browse.show(now, info);
   }
   if (!info.documents) return;
-  showMapHeader(now, answers);
+  showMapHeader(now);
   showView(now);
   if (before === null || now.at !== before.at) zoom(now, before, from);
 }
@@ -86,17 +93,26 @@ function showView(now) {
 }
 
 function showHits(hits) {
-  map.glow(hits);
+  map.glow(hits.map((hit) => ({ path: hit.path, title: titleOf(hit) })));
   plane.glow(hits);
-  answers = shared(hits.map((hit) => hit.path.map((concept) => concept.id)));
-  showMapHeader(state(), answers);
 }
 
-/** The deepest concept below the root that is on all paths, or null. */
-function shared(paths) {
-  const [first = [], ...others] = paths;
-  const common = first.slice(1, -1).filter((id, at) => others.every((path) => path[at + 1] === id));
-  return common.at(-1) ?? null;
+/** Outline the path of the document that is shown, and without a query show it on the map. */
+function showDocument(path) {
+  map.trace(path);
+  if (state().q || state().at !== null) return;
+  const at = path.length > 2 ? path.at(-2).id : null;
+  showMapHeader({ ...state(), at });
+  map.zoomTo(at);
+}
+
+/** Ask for everything again: a document was changed or deleted. */
+async function renew() {
+  api.forget();
+  results.forget();
+  map.reset();
+  await readInfo();
+  await map.zoomTo(state().at).catch(() => map.zoomTo(null));
 }
 
 /** Zoom to the concept of the address; to everything if the concept no longer exists. */
@@ -116,8 +132,8 @@ async function pickDocument(node) {
   const { concept } = await api.concept(node.id);
   if (state().q) {
     pane("list");
-    go({ why: concept.exemplars[0].id });
-  } else go({ at: concept.id }, { from: "page" });
+    go({ why: concept.exemplars[0].id, doc: null });
+  } else go({ doc: concept.exemplars[0].id });
 }
 
 async function listIndexes() {
@@ -140,27 +156,40 @@ find("#search").addEventListener("submit", (event) => {
   const asked = query.value.trim();
   pane("list");
   if (asked && asked === state().q) results.show(state());
-  else go({ q: asked || null, why: null, k: null });
+  else go({ q: asked || null, why: null, doc: null, k: null, ...(asked ? {} : { where: null }) });
 });
-query.addEventListener("search", () => query.value || go({ q: null, why: null, k: null }));
+query.addEventListener("search", () => query.value || go({ q: null, why: null, doc: null, where: null, k: null }));
 find("#panes").addEventListener("click", (event) => event.target.dataset.pane && pane(event.target.dataset.pane));
 find("#indexes").addEventListener("change", (event) => {
-  go({ index: event.target.value, q: null, in: null, at: null, why: null, k: null });
+  go({ ...read(""), index: event.target.value });
 });
-find("#add").addEventListener("click", () => openAdd(async (id, path) => {
+find("#add").addEventListener("click", () => openEditor({ onSaved: added }));
+
+async function added(id, text) {
+  const path = (await api.explain(text.slice(0, 2000), id)).path.map((step) => step.concept);
   await readInfo();
   map.reset();
   plane.renew();
   results.forget();
   const inner = path.filter((concept) => concept.children.length && concept.parent !== null);
-  go({ q: null, in: null, why: null, k: null, at: inner.at(-1)?.id ?? null }, { from: "add" });
+  go({ ...read(""), index: state().index, at: inner.at(-1)?.id ?? null }, { from: "add" });
   landed(id, path);
   map.trace(path);
   map.glow([{ path }]);
   pane(matchMedia("(max-width: 860px)").matches ? "map" : "list");
-  await map.descend(path.map((concept) => concept.id));
-}));
+  map.descend(path.map((concept) => concept.id));
+}
+
+/** Close menus that are open, unless the event is inside one. */
+function closeMenus(event) {
+  for (const menu of document.querySelectorAll(".menu[open]")) {
+    if (event.key === "Escape" || !menu.contains(event.target)) menu.open = false;
+  }
+}
+
+document.addEventListener("pointerdown", closeMenus);
 document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") closeMenus(event);
   if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
   event.preventDefault();
   query.select();

@@ -9,16 +9,16 @@ const SHOWN = 3;
 
 let turn = 0;
 
-/** Update the line. `answers`: the id of the concept that holds all answers, or null. */
-export async function showMapHeader(now, answers = null) {
+/** Update the line. */
+export async function showMapHeader(now) {
   const mine = (turn += 1);
   const box = find("#where");
-  if (now.at === null) return box.replaceChildren(trail([]), toAnswers(answers, now) ?? hint());
+  if (now.at === null) return box.replaceChildren(trail([]));
   try {
     const { path } = await api.concept(now.at);
     if (mine !== turn) return undefined;
     const inside = path.filter((concept) => !isDocument(concept)).at(-1);
-    return box.replaceChildren(trail(path), toAnswers(answers, now) ?? "", inside ? within(inside, now) : "");
+    return box.replaceChildren(trail(path), el("span", { class: "links" }, inside ? within(inside, now) : "", out(path)));
   } catch {
     return undefined; // the map shows the problem
   }
@@ -36,6 +36,11 @@ function place(concept, here, text = isDocument(concept) ? concept.exemplars[0].
   return el("li", {}, link({ at: concept.id }, { "aria-current": here && "location", title: concept.label }, text));
 }
 
+function out(path) {
+  const above = path.at(-2);
+  return el("button", { type: "button", class: "link", onclick: () => go({ at: above && path.length > 2 ? above.id : null }) }, "Zoom out");
+}
+
 function within(concept, now) {
   const already = now.in === concept.id;
   const search = () => {
@@ -43,14 +48,5 @@ function within(concept, now) {
     find("#query").focus();
   };
   return el("button", { type: "button", class: "link", disabled: already, onclick: search },
-    already ? "Searching inside" : "Search inside this concept");
-}
-
-function toAnswers(answers, now) {
-  if (answers === null || answers === now.at) return null;
-  return link({ at: answers }, { class: "link" }, "Zoom to the answers");
-}
-
-function hint() {
-  return el("span", { class: "soft small" }, "Click to zoom in");
+    already ? "Searching inside" : "Search inside");
 }

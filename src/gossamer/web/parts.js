@@ -2,54 +2,40 @@
 
 import * as api from "./api.js";
 import { el, find } from "./dom.js";
-import { documents, isDocument, nameOf, shortened } from "./format.js";
+import { nameOf, shortened, sized } from "./format.js";
 import { link } from "./router.js";
+import { themeMark } from "./themes.js";
 
-const LEVELS = 4;
+const AROUND = 3; // steps of a path that are shown at first
 
-/** Links from the first concept below the root to the last one above the document; the basic level is marked. */
-export function conceptPath(path, most = LEVELS) {
-  const between = path.filter((concept, at) => at > 0 && !isDocument(concept));
+/**
+ * Links to the concepts of a path from the root, without the root and without a document at its end.
+ *
+ * The three steps around the basic level are shown, the others on request.
+ */
+export function conceptPath(path, { endsInDocument = true, most = AROUND } = {}) {
+  const between = path.slice(1, endsInDocument ? -1 : undefined);
+  const links = between.map((concept) => el("li", {}, conceptLink(concept)));
   const list = el("ol");
-  const fill = (shown) => list.replaceChildren(...shown.map((each) => el("li", {}, each)));
-  const links = between.map(conceptLink);
-  if (links.length <= most) fill(links);
-  else {
-    const gap = () => el("button", {
-      type: "button", class: "more", "aria-label": `Show all ${links.length} levels`, onclick: () => fill(links),
-    }, "…");
-    fill(chosenLevels(between, most).map((at) => (at === null ? gap() : links[at])));
-  }
-  return el("nav", { class: "crumbs", "aria-label": "Path of concepts" }, list);
+  const first = Math.max(0, Math.min(between.findIndex((concept) => concept.basic) - 1, links.length - most));
+  const gap = () => el("li", {}, el("button", {
+    type: "button", class: "more", "aria-label": `Show all ${links.length} levels`, onclick: () => list.replaceChildren(...links),
+  }, "…"));
+  list.append(...(first > 0 ? [gap()] : []), ...links.slice(first, first + most), ...(first + most < links.length ? [gap()] : []));
+  return el("nav", { class: "crumbs", "aria-label": "Path of concepts" }, themeMark(path.map((concept) => concept.id)), list);
 }
 
 function conceptLink(concept) {
-  const about = `${concept.label}: ${documents(concept.size)}${concept.basic ? ", the basic level" : ""}`;
-  return link({ at: concept.id }, { title: about, class: concept.basic && "basic" },
-    nameOf(concept), concept.basic && el("span", { class: "hidden" }, " (basic level)"));
+  const about = `${concept.label}: ${sized(concept.size)}${concept.basic ? ", the basic level" : ""}`;
+  return link({ at: concept.id, doc: null }, { title: about, class: concept.basic && "basic" },
+    concept.label, concept.basic && el("span", { class: "hidden" }, " (basic level)"));
 }
 
-/** The first level, the basic level and the last ones; null stands for a gap. */
-function chosenLevels(path, most) {
-  const keep = new Set([0, path.length - 1]);
-  const basic = path.findIndex((concept) => concept.basic);
-  if (basic >= 0) keep.add(basic);
-  for (let at = path.length - 2; keep.size < most - 1 && at > 0; at--) keep.add(at);
-  const shown = [];
-  let before = -1;
-  for (const at of [...keep].sort((one, other) => one - other)) {
-    if (at > before + 1) shown.push(null);
-    shown.push(at);
-    before = at;
-  }
-  return shown;
-}
-
-/** The first `most` fields of a document's metadata. */
-export function metadataList(metadata, most = 4) {
-  const entries = Object.entries(metadata ?? {}).slice(0, most);
+/** The first `most` fields of a document's metadata, but not the one that is its title. */
+export function metadataList(metadata, title, most = 4) {
+  const entries = Object.entries(metadata ?? {}).filter(([, value]) => value !== null && value !== title).slice(0, most);
   if (!entries.length) return "";
-  const shown = (value) => shortened(typeof value === "string" ? value : JSON.stringify(value), 40);
+  const shown = (value) => shortened(typeof value === "string" ? value : JSON.stringify(value), 60);
   return el("dl", { class: "facts" }, entries.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, shown(value)))));
 }
 

@@ -2,8 +2,10 @@
 
 import * as api from "./api.js";
 import { announce, el, failure, find } from "./dom.js";
+import { exportMenu } from "./download.js";
 import { explanationPanel } from "./explanation.js";
-import { documents, nameOf, shortened } from "./format.js";
+import { facetMenus, filterChips, filterOf } from "./filters.js";
+import { nameOf, shortened, sized, tellingId, titleOf } from "./format.js";
 import { fill } from "./list.js";
 import { conceptPath, marked, metadataList, showScope } from "./parts.js";
 import { go, link, state } from "./router.js";
@@ -20,6 +22,7 @@ export class Results {
     this.key = null; // the request whose answers are shown, as JSON
     this.asked = null;
     this.hits = [];
+    this.left = null; // the request whose answers another view replaced, and the place in them
     this.explaining = api.latest();
   }
 
@@ -27,10 +30,18 @@ export class Results {
     this.key = null;
   }
 
+  /** Remember where the reader was: another view takes the list. */
+  leave() {
+    if (this.key !== null) this.left = { key: this.key, place: find("#list").scrollTop };
+    this.key = null;
+  }
+
   /** Show the answers to a query; the server is asked only if the request has changed. */
   async show(wanted) {
     const asked = { query: wanted.q, k: wanted.k ?? K };
     if (wanted.in !== null) asked.within = wanted.in;
+    const where = filterOf(wanted);
+    if (where !== null) asked.where = where;
     const key = JSON.stringify(asked);
     if (key !== this.key) await this.search(asked, key);
     else this.explain(wanted.why);
@@ -38,16 +49,19 @@ export class Results {
 
   async search(asked, key) {
     this.key = null;
-    const more = this.asked?.query === asked.query && this.asked.within === asked.within && asked.k > this.asked.k;
+    const same = (one, other) => JSON.stringify({ ...one, k: 0 }) === JSON.stringify({ ...other, k: 0 });
+    const more = this.asked !== null && same(this.asked, asked) && asked.k > this.asked.k;
     const place = more ? find("#list").scrollTop : 0;
     const shown = await fill((signal) => this.ask(asked, signal), (problem) => this.failed(asked, problem));
     if (!shown) return;
     this.key = key;
     this.asked = asked;
-    find("#list").scrollTop = place;
+    find("#list").scrollTop = this.left?.key === key ? this.left.place : place;
+    this.left = null;
     this.onHits(this.hits);
     this.explain(state().why);
     this.surroundings(asked.query);
+    this.facets(asked);
     if (asked.within !== undefined) showScope(asked.within);
   }
 
@@ -58,7 +72,10 @@ export class Results {
     announce(`${count} for ${asked.query}`);
     return [
       el("div", { id: "scope" }),
-      el("p", { class: "soft small", id: "count" }, `${count} in ${Math.max(1, Math.round(seconds * 1000))} ms`),
+      el("div", { class: "bar-of-tools" },
+        el("p", { class: "soft small", id: "count" }, `${count} in ${Math.max(1, Math.round(seconds * 1000))} ms`),
+        el("div", { id: "facets" }), hits.length ? exportMenu(asked.query, hits) : ""),
+      filterChips(state()),
       el("div", { id: "around" }),
       hits.length ? el("ol", { class: "hits" }, hits.map((hit) => this.hit(hit))) : nothing(),
       hits.length === asked.k && asked.k < MOST ? more(asked.k) : "",
@@ -68,19 +85,24 @@ export class Results {
 
   failed(asked, problem) {
     this.onHits([]);
-    const everywhere = asked.within !== undefined && link({ in: null }, { class: "button" }, "Search everything");
+    const narrow = asked.within !== undefined || asked.where !== undefined;
+    const everywhere = narrow && link({ in: null, where: null }, { class: "button" }, "Search everything");
     return failure(problem, () => this.show(state()), everywhere);
   }
 
   hit(hit) {
     const long = hit.passage.length < hit.text.length || hit.passage.length > 420;
-    const text = el("p", { class: "text" }, marked(shortened(hit.passage, 420), hit.matches));
+    const title = titleOf(hit);
+    const heading = title ?? (tellingId(hit.id) ? hit.id : null);
+    const text = el(heading === null ? "span" : "p", { class: "text" }, marked(shortened(hit.passage, 420), hit.matches));
     const all = long && el("button", {
       type: "button", class: "link", onclick: () => (text.replaceChildren(...marked(hit.text, hit.matches, hit.start)), all.remove()),
     }, "Read all of it");
-    return el("li", { class: "hit", "data-id": hit.id },
-      el("div", { class: "line" }, el("h3", {}, hit.id), score(hit)),
-      text,
+    return el("li", { class: heading === null ? "hit untitled" : "hit", "data-id": hit.id },
+      el("div", { class: "line" },
+        el("span", { class: "rank", "aria-hidden": "true" }, this.hits.indexOf(hit) + 1),
+        el("h3", {}, link({ doc: hit.id, why: null }, {}, heading ?? text)), score(hit)),
+      heading === null ? "" : text,
       conceptPath(hit.path),
       el("div", { class: "tools" },
         el("button", {
@@ -88,7 +110,8 @@ export class Results {
           onclick: () => go({ why: state().why === hit.id ? null : hit.id }),
         }, "Why this one"),
         all,
-        metadataList(hit.metadata)),
+        metadataList(hit.metadata, title),
+        heading === hit.id ? "" : el("span", { class: "id" }, hit.id)),
       el("div", { class: "place" }));
   }
 
@@ -123,6 +146,16 @@ export class Results {
     });
   }
 
+  /** Above the answers: menus of metadata values to filter by. */
+  async facets(asked) {
+    const place = find("#facets");
+    try {
+      place.replaceChildren(...(await facetMenus(asked)));
+    } catch {
+      // These are extras: the answers are shown without them.
+    }
+  }
+
   /** Above the answers: concepts that fit the query, and a notice if the query is unlike every document. */
   async surroundings(query) {
     const place = find("#around");
@@ -132,7 +165,7 @@ export class Results {
       place.replaceChildren(
         novelty.confidence < UNUSUAL && this.hits.length ? el("p", { class: "notice" }, `Take these with care: ${novelty.verdict}.`) : "",
         fitting.length ? el("p", { class: "chips" }, el("span", { class: "soft" }, "Concepts that fit"),
-          fitting.map((concept) => link({ at: concept.id }, { class: "chip", title: documents(concept.size) }, nameOf(concept)))) : "");
+          fitting.map((concept) => link({ at: concept.id }, { class: "chip", title: sized(concept.size) }, nameOf(concept)))) : "");
     } catch {
       // These are extras: the answers are shown without them.
     }

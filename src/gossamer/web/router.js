@@ -1,11 +1,12 @@
 // The state of the page is its address, so that it can be shared and the back button works.
 //
 // q: the query   in: the concept to search in   at: the concept zoomed to   why: the document explained
-// k: how many answers   index: which collection   view: "plane" for the plane in place of the map
+// doc: the document shown   where: a filter, as JSON   k: how many answers   index: which collection
+// view: "plane" for the plane in place of the map
 
 import { el } from "./dom.js";
 
-const TEXTS = ["index", "q", "why", "view"];
+const TEXTS = ["index", "q", "where", "doc", "why", "view"];
 const NUMBERS = ["in", "at", "k"];
 
 const listeners = [];

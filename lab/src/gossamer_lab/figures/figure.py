@@ -55,16 +55,24 @@ class _Box:
 
 
 def to_figure(branch: Branch, kind: Kind) -> bytes:
-    """The figure as the bytes of a file."""
+    """The figure as the bytes of a file. One warning names the characters that no font of this machine has."""
     with quiet():
         fonts = Fonts()
         boxes = lay_out(branch, fonts)
-        return _drawn(boxes, fonts, kind)
+        drawn = _drawn(boxes, fonts, kind)
+    lines = (text for box in boxes.values() for _, text in box.lines)
+    if missing := fonts.missing("".join(lines)):
+        warnings.warn(
+            f"no font here has {missing[:20]}, which are drawn as boxes: install one that does, such as Noto Sans CJK "
+            "(Debian: apt-get install fonts-noto-cjk), and delete matplotlib's font cache",
+            stacklevel=2,
+        )
+    return drawn
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """A character that no font here has is drawn as a box: better than a warning for each."""
+    """Matplotlib warns of each character that it draws as a box; `to_figure` does so once for all."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph")
         yield

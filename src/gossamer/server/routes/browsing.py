@@ -1,7 +1,8 @@
-"""Routes for browsing: concepts, topics, and the tree as columns for a map."""
+"""Routes for browsing: concepts, what became of them, topics, and the tree as columns for a map."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from itertools import chain
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
@@ -16,7 +17,13 @@ from gossamer.server.service import TheIndex, TheService, needs
 router = APIRouter(tags=["concepts"], dependencies=[Depends(needs("read"))], route_class=JsonRoute)
 writing = APIRouter(tags=["concepts"], dependencies=[Depends(needs("write"))], route_class=JsonRoute)
 
+_ROOTS: Final = 200
+"""Parts of the tree in one answer: the paths of a hundred hits, more or less."""
+
 Root = Annotated[int | None, Query(description="The id of a concept to begin with; without one, the root.")]
+Roots = Annotated[
+    list[int] | None, Query(max_length=_ROOTS, description="Ids of concepts to begin with; without any, the root.")
+]
 Depth = Annotated[int, Query(ge=0, le=1000, description="Levels below it.")]
 Words = Annotated[str, Query(min_length=1, examples=["baking"])]
 
@@ -104,29 +111,67 @@ async def topics(
 async def tree_map(
     served: TheIndex,
     service: TheService,
-    root: Root = None,
+    root: Roots = None,
     depth: Depth = 4,
     min_size: Annotated[int, Query(ge=1, description="Leave out concepts with fewer passages.")] = 1,
     limit: Annotated[int | None, Query(ge=1, description="At most so many concepts.")] = None,
     labels: Annotated[bool, Query(description="With a label for each.")] = False,
 ) -> Response:
-    """A part of the tree as columns, for drawing it: opened from the largest concept on, as long as all fit."""
+    """A part of the tree as columns, for drawing it: opened from the largest concept on, as long as all fit.
+
+    Several roots give one part after the other, each of at most `limit` concepts.
+    """
     most = min(limit or service.limits.nodes, service.limits.nodes)
 
     def work() -> dict[str, Any]:
-        shown = served.index.outline(root, depth=depth, min_size=min_size, most=most)
-        return {**vars(shown), "labels": existing_labels(served.index, shown.ids) if labels else None}
+        tops: list[int | None] = [*root] if root else [None]
+        parts = [vars(served.index.outline(top, depth=depth, min_size=min_size, most=most)) for top in tops]
+        shown = {name: list(chain.from_iterable(part[name] for part in parts)) for name in parts[0]}
+        return {**shown, "labels": existing_labels(served.index, shown["ids"]) if labels else None}
 
     return JsonResponse(await service.workers.read(work))
 
 
+@router.get("/changes", response_model=schemas.ChangesAnswer)
+async def changes(
+    served: TheIndex,
+    service: TheService,
+    since: Annotated[int, Query(ge=0, description="An operation, as `operation` of /v1/info tells it.")],
+) -> Response:
+    """Which concepts are new, grown, shrunk, merged, split or gone since an operation, large ones first."""
+    most = service.limits.nodes
+
+    def work() -> dict[str, Any]:
+        operation = served.index.info().operation  # first: what comes in between is told again next time
+        found = served.index.changes(since)[:most]
+        named = sorted({id for each in found for id in (each.id, each.other) if id is not None})
+        labels = {str(id): label for id, label in _labels_by_id(served.index, named).items()}
+        return {"changes": found, "operation": operation, "labels": labels}
+
+    return JsonResponse(await service.workers.read(work))
+
+
+@router.post("/assign", response_model=schemas.AssignAnswer)
+async def assign(asked: schemas.AssignRequest, served: TheIndex, service: TheService) -> Response:
+    """The concepts that each text would lie in if it were added; nothing is added."""
+    service.limits.check_batch(len(asked.texts), "texts")
+    for text in asked.texts:
+        service.limits.check_text(text)
+    return JsonResponse({"paths": await service.workers.read(lambda: served.index.assign(asked.texts))})
+
+
 def existing_labels(index: Index, ids: Sequence[int]) -> list[str]:
     """The labels in the order of `ids`; "" for a concept that a change has deleted meanwhile."""
-    try:
-        found = index.labels(ids)
-    except UnknownIdError:
-        found = {concept.id: concept.label for concept in _existing(index, ids)}
+    found = _labels_by_id(index, ids)
     return [found.get(id, "") for id in ids]
+
+
+def _labels_by_id(index: Index, ids: Sequence[int]) -> dict[int, str]:
+    """The labels of those concepts that exist."""
+    try:
+        return index.labels(ids)
+    except UnknownIdError:
+        return {concept.id: concept.label for concept in _existing(index, ids)}
 
 
 def _existing(index: Index, ids: Sequence[int]) -> list[Concept]:

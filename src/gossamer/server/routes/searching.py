@@ -1,11 +1,11 @@
-"""Routes for queries: search, explain, novelty."""
+"""Routes for queries: search, explain, novelty, facets."""
 
 import time
 from typing import Final
 
 from fastapi import APIRouter, Depends, Response
 
-from gossamer.results import Hits
+from gossamer.results import Facets, Hits
 from gossamer.server import schemas
 from gossamer.server.request_bodies import JsonRoute
 from gossamer.server.responses import JsonResponse, characters_of, explanation_fields, search_answer
@@ -36,7 +36,7 @@ async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheSer
     hits, seconds = await (workers.read if asked.explain or asked.min_confidence else workers.search)(work)
     service.metrics.search_seconds.labels(served.name).observe(seconds)
     service.metrics.visited.labels(served.name).observe(hits.visited)
-    return JsonResponse(search_answer(hits, seconds))
+    return JsonResponse(search_answer(hits, seconds, concepts=asked.concepts))
 
 
 @router.post("/explain", response_model=schemas.ExplanationAnswer)
@@ -55,3 +55,17 @@ async def novelty(asked: schemas.NoveltyRequest, served: TheIndex, service: TheS
     """How unusual a query is, measured on how like each other the documents are."""
     service.limits.check_text(asked.query)
     return JsonResponse(await service.workers.read(lambda: served.index.novelty(asked.query, vector=asked.vector)))
+
+
+@router.post("/facets", response_model=schemas.FacetsAnswer)
+async def facets(asked: schemas.FacetsRequest, served: TheIndex, service: TheService) -> Response:
+    """How many documents have each value of each metadata field: of those that match, or of the best answers."""
+    limits = service.limits
+    k = limits.check_k(asked.k, given=asked.has("k"))
+    limits.check_text(asked.query)
+    limits.check_where(asked.where)
+
+    def work() -> Facets:
+        return served.index.facets(asked.query, where=asked.where, within=asked.within, k=k, most=asked.most)
+
+    return JsonResponse(await service.workers.read(work))

@@ -1,19 +1,22 @@
-// The map of concepts: a tree, a camera on it, and what the reader does with them. It knows the data by `source` alone.
+// The map of concepts: a tree, a layout of the part zoomed to, and what the reader does with them. It knows the data by
+// `source` alone.
 
 import { el, find } from "../dom.js";
-import { documents } from "../format.js";
-import { Camera } from "./camera.js";
+import { sized } from "../format.js";
+import { learnThemes } from "../themes.js";
+import { layOut } from "./layout.js";
 import { Loader } from "./loader.js";
 import { Painter } from "./painter.js";
 import { Pointer } from "./pointer.js";
 import { Tip } from "./tip.js";
+import { Transition } from "./transition.js";
 import { Tree } from "./tree.js";
 
-const SETTLED = 220; // milliseconds after the last turn of the wheel
+const ANSWERS = 0.6; // share of the area that is divided by answers and not by documents
 
 export class ConceptMap {
   /**
-   * `source`: where concepts come from. `map({root, depth, limit})` and `concept(id)` resolve to what /v1/map and
+   * `source`: where concepts come from. `map({roots, depth, limit})` and `concept(id)` resolve to what /v1/map and
    * /v1/concepts/{id} return; `forget()` drops what is cached; `complete` is true if the first answer holds all concepts.
    * `onZoom(id)` is called when the reader zooms to a concept (null: everything), `onDocument(node)` when a document is
    * picked.
@@ -23,24 +26,27 @@ export class ConceptMap {
     this.onZoom = onZoom;
     this.onDocument = onDocument;
     this.canvas = find("#canvas");
+    this.canvas.map = this; // for the console, and for tests
     this.painter = new Painter(this.canvas);
     this.tip = new Tip(source);
     this.reset();
     new Pointer(this.canvas, this);
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("blur", () => this.mark({ cursor: null }));
-    new ResizeObserver(() => (this.painter.resize(), this.paint())).observe(this.canvas);
+    new ResizeObserver(() => (this.painter.resize(), this.arrange())).observe(this.canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (this.painter.retheme(), this.paint()));
   }
 
   /** Forget the tree: another index is shown, or this one has changed. */
   reset() {
     this.tree = new Tree();
-    this.camera = new Camera();
     this.focus = null;
-    this.marks = { heat: new Map(), hits: [], trace: [], hover: null, cursor: null };
+    this.boxes = [];
+    this.shown = [];
+    this.transition = null;
+    this.marks = { heat: new Map(), hits: [], trace: new Set(), hover: null, cursor: null };
     this.loader = new Loader(this.tree, this.source, {
-      onChange: () => (this.note(null), this.paint()),
+      onChange: () => (this.note(null), this.arrived()),
       onFailure: (problem) => (problem.status === 404 ? this.renew() : this.note(problem)),
     });
   }
@@ -54,19 +60,24 @@ export class ConceptMap {
     await this.zoomTo(focus?.parent ? focus.id : null, { milliseconds: 1 }).catch(() => this.zoomTo(null));
   }
 
-  /** Highlight the hits of a query. */
-  glow(hits) {
-    const paths = hits.map((hit) => hit.path.map((concept) => concept.id));
+  // -- marks ---------------------------------------------------------------------------------------
+
+  /** Highlight the answers to a query, best first, and make room for them. A hit has a path of concepts, and a title. */
+  async glow(hits) {
+    const marked = hits.map((hit) => ({ path: hit.path.map((concept) => concept.id), title: hit.title ?? null }));
+    if (!marked.length && !this.marks.hits.length) return;
     const heat = new Map();
-    for (const path of paths) {
-      for (const id of path.slice(1)) heat.set(id, (heat.get(id) ?? 0) + 1 / paths.length);
+    for (const { path } of marked) {
+      for (const id of path) heat.set(id, (heat.get(id) ?? 0) + 1);
     }
-    this.mark({ hits: paths, heat });
+    this.mark({ hits: marked, heat });
+    if (marked.length) await this.loader.paths(marked.map(({ path }) => path)).catch((problem) => this.note(problem));
+    if (this.marks.heat === heat && this.focus) this.arrange({ moving: true });
   }
 
   /** Outline the path to a document. */
   trace(concepts) {
-    this.mark({ trace: concepts.map((concept) => concept.id) });
+    this.mark({ trace: new Set(concepts.map((concept) => concept.id)) });
   }
 
   mark(changes) {
@@ -82,7 +93,7 @@ export class ConceptMap {
     let node = id === null ? this.tree.root : this.tree.nodes.get(id);
     if (!node && id !== null) {
       const { concept } = await this.source.concept(id);
-      await this.loader.path(concept.path);
+      await this.loader.paths([concept.path]);
       node = this.tree.deepest(concept.path);
     }
     if (node) this.fly(node, milliseconds);
@@ -90,46 +101,81 @@ export class ConceptMap {
 
   /** Zoom along a path, one concept after the other, to where a new document lies. */
   async descend(ids) {
-    await this.loader.path(ids);
+    await this.loader.paths([ids]);
     for (const id of ids.slice(1)) {
       const node = this.tree.nodes.get(id);
-      if (!node) break;
+      if (!node?.inside) break;
       this.fly(node, 650);
       await new Promise((done) => setTimeout(done, calm() ? 0 : 720));
     }
   }
 
   fly(node, milliseconds) {
-    const target = node.inside || !node.parent ? node : node.parent;
-    this.focus = target;
-    if (calm()) this.camera.jump(Camera.on(target));
-    else this.camera.fly(Camera.on(target), performance.now(), milliseconds);
-    this.paint();
+    this.focus = node.inside || !node.parent ? node : node.parent;
+    this.arrange({ moving: true, milliseconds });
   }
 
-  /** Zoom about a point of the picture; the first column shown follows the concept that fills the picture. */
-  scale(factor, about, shift) {
-    this.camera.zoom(factor, about, shift);
-    const { y0, y1 } = this.camera.now;
-    const covering = this.tree.covering(y0, y1);
-    if (covering && covering !== this.focus) this.focus = covering;
-    this.drift();
-    this.paint();
-    clearTimeout(this.settling);
-    this.settling = setTimeout(() => this.focus && this.onZoom(this.focus.parent ? this.focus.id : null), SETTLED);
+  /** Zoom in to the box at a place, one step, or out of the concept shown. */
+  step(inwards, x, y) {
+    const inner = this.boxes.find((box) => box.level === 1 && holds(box, x, y))?.node;
+    if (inwards && inner?.inside) this.onZoom(inner.id);
+    else if (!inwards && this.focus?.parent) this.zoomOut();
   }
 
-  /** Move the columns one step towards the focus. */
-  drift() {
-    const aim = this.focus ? Camera.on(this.focus).depth : 0;
-    this.camera.now.depth += (aim - this.camera.now.depth) * 0.22;
-    this.drifting = Math.abs(aim - this.camera.now.depth) > 0.002;
+  zoomOut() {
+    const above = this.focus.parent;
+    this.onZoom(above.parent ? above.id : null);
   }
 
-  /** A click, or Enter: zoom to a concept, or out of the one in focus; report a document. */
+  /** A click, or Enter: zoom to a concept, report a document. */
   pick(node) {
     if (!node.inside) this.onDocument(node);
-    else this.onZoom(node === this.focus ? node.parent?.parent ? node.parent.id : null : node.parent ? node.id : null);
+    else if (node !== this.focus) this.onZoom(node.parent ? node.id : null);
+  }
+
+  // -- layout --------------------------------------------------------------------------------------
+
+  /** Lay out what is shown, and move there from what is on the screen. */
+  arrange({ moving = false, milliseconds } = {}) {
+    if (!this.focus) return;
+    const before = this.shown;
+    const isHot = (node) => this.marks.heat.has(node.id);
+    this.boxes = layOut(this.focus, this.painter.width, this.painter.height, (node) => this.weight(node), isHot);
+    const still = calm() || !moving || !before.length || milliseconds === 1;
+    this.transition = still ? null : new Transition(before, this.boxes, performance.now(), milliseconds);
+    this.paint();
+  }
+
+  /** Nodes have arrived: lay out again without leaving the way to the place that was aimed at. */
+  arrived() {
+    if (this.tree.root?.children && this.themed !== this.tree) this.learnThemes();
+    const left = this.transition && this.transition.start + this.transition.milliseconds - performance.now();
+    this.arrange({ moving: left > 20, milliseconds: left > 20 ? left : undefined });
+  }
+
+  learnThemes() {
+    this.themed = this.tree;
+    learnThemes(this.tree.root.children.map((node) => node.id));
+    this.painter.retheme();
+  }
+
+  /** The share of a node among its siblings: by documents, and where there are answers, mostly by these. */
+  weight(node) {
+    const share = node.size / node.parent.size;
+    const answers = this.marks.heat.get(node.parent.id) ?? 0;
+    if (!answers) return share;
+    return (1 - ANSWERS) * share + ANSWERS * ((this.marks.heat.get(node.id) ?? 0) / answers);
+  }
+
+  /** Where a concept or document is on the canvas, or null if it is not shown: [left, top, width, height] in pixels. */
+  place(id) {
+    const box = this.boxes.find(({ node }) => node.id === id);
+    return box ? [box.x, box.y, box.w, box.h] : null;
+  }
+
+  /** The innermost node at a place of the canvas. */
+  under(x, y) {
+    return this.boxes.findLast((box) => box.level > 0 && holds(box, x, y))?.node ?? null;
   }
 
   // -- drawing -------------------------------------------------------------------------------------
@@ -141,26 +187,19 @@ export class ConceptMap {
 
   frame(time) {
     this.request = null;
-    const flying = this.camera.step(time);
-    if (!flying && this.drifting) this.drift();
-    this.painter.draw(this.tree, this.camera.now, this.marks);
-    if (flying || this.drifting) this.paint();
-    this.loader.look(this.painter, this.camera.now);
+    const moving = this.transition?.at(time) ?? null;
+    if (!moving) this.transition = null;
+    this.shown = moving ?? this.boxes;
+    this.painter.draw(this.shown, this.marks, this.tree);
+    if (moving) this.paint();
+    this.loader.look(this.boxes);
   }
 
   note(problem) {
     const box = find("#stage-note");
     box.hidden = problem === null;
     box.replaceChildren(problem === null ? "" : el("p", {}, `The map cannot be loaded. ${problem.message}`),
-      problem === null ? "" : el("button", { type: "button", onclick: () => this.loader.start() }, "Try again"));
-  }
-
-  /** The node at a place of the canvas. */
-  under(x, y) {
-    const { y0, y1, depth } = this.camera.now;
-    const level = Math.floor(depth + x / this.painter.column);
-    const node = this.tree.at(y0 + (y / this.painter.height) * (y1 - y0), level);
-    return node && node.depth === level ? node : null;
+      problem === null ? "" : el("button", { type: "button", onclick: () => this.zoomTo(null) }, "Try again"));
   }
 
   // -- keys ----------------------------------------------------------------------------------------
@@ -178,17 +217,18 @@ export class ConceptMap {
     };
     if (moves[event.key]) this.speak(moves[event.key]());
     else if (event.key === "Enter" || event.key === " ") this.pick(cursor);
-    else if (["Backspace", "Escape"].includes(event.key) && this.focus?.parent) this.onZoom(this.focus.parent.parent ? this.focus.parent.id : null);
+    else if (["Backspace", "Escape"].includes(event.key) && this.focus?.parent) this.zoomOut();
     else return;
     event.preventDefault();
   }
 
   speak(node) {
     this.mark({ cursor: node });
-    find("#spoken").textContent = node.inside ? `${node.label}, ${documents(node.size)}, level ${node.depth}` : `Document: ${node.label}`;
-    const { y0, y1 } = this.camera.now;
-    if (node.y0 < y0 || node.y1 > y1 || node.depth + 1 < this.camera.now.depth) this.fly(node.parent ?? node);
+    find("#spoken").textContent = node.inside ? `${node.label}, ${sized(node.size)}, level ${node.depth}` : `Document: ${node.label}`;
+    if (!this.boxes.some((box) => box.node === node)) this.fly(node.parent ?? node);
   }
 }
+
+const holds = (box, x, y) => x >= box.x && y >= box.y && x < box.x + box.w && y < box.y + box.h;
 
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,7 +1,7 @@
 // A tooltip for the node under the pointer: its name at once, exemplars when they have arrived.
 
 import { el, find } from "../dom.js";
-import { documents, shortened } from "../format.js";
+import { shortened, sized } from "../format.js";
 
 const WAIT = 130; // milliseconds before exemplars are requested
 
@@ -19,7 +19,7 @@ export class Tip {
     this.id = node.id;
     clearTimeout(this.timer);
     const head = el("strong", {}, shortened(node.label, 90));
-    this.box.replaceChildren(head, node.inside ? el("span", { class: "soft" }, documents(node.size)) : "");
+    this.box.replaceChildren(head, node.inside ? el("span", { class: "soft" }, sized(node.size)) : "");
     this.box.hidden = false;
     this.put(x, y);
     if (node.inside) this.timer = setTimeout(() => this.exemplars(node.id, x, y), WAIT);
