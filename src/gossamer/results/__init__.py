@@ -4,6 +4,8 @@ vectors       `VectorIndex` and `CobwebTree`: ids and scores, paths of nodes
 concepts      concepts, topics and outlines of the tree
 explanation   why a document scores as it does, also as text, JSON and HTML
 index         `Index`: documents, hits, the state of an index
+tables        rows as a DataFrame
+notebook      HTML for notebooks
 
 Importing this package imports no numpy, so that `gossamer --help` stays fast.
 """
@@ -19,11 +21,11 @@ from gossamer.results.concepts import (
     Topics,
 )
 from gossamer.results.explanation import ConceptStep, Explanation, Rival
-from gossamer.results.index import Document, Hit, Hits, IndexInfo, LostDocument, Repair
+from gossamer.results.index import Document, Hit, Hits, IndexInfo, LostDocument, NearDuplicates, Repair
 from gossamer.results.vectors import Axis, DocId, PathStep, Refinement, SearchResult, TreeStats, VectorExplanation
 
 __all__ = [
     "Axis", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar", "Explanation",
-    "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument", "Novelty", "Outline", "PathStep", "Refinement",
-    "Repair", "Rival", "SearchResult", "Topics", "TreeStats", "VectorExplanation",
+    "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument", "NearDuplicates", "Novelty", "Outline", "PathStep",
+    "Refinement", "Repair", "Rival", "SearchResult", "Topics", "TreeStats", "VectorExplanation",
 ]  # fmt: skip
