@@ -12,6 +12,7 @@ from gossamer.array_types import Floats
 from gossamer.checks import TOO_DEEP, Problem, as_vectors, id_problem, metadata_problem, text_problem
 from gossamer.encoders.protocol import check_texts
 from gossamer.errors import DtypeError, DuplicateIdError, InputError
+from gossamer.index.tables import looks_like_a_table
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ def check_batch(
         texts = [texts]
         ids = [ids] if isinstance(ids, str) else ids
         metadata = [metadata] if isinstance(metadata, Mapping) else metadata
+    if looks_like_a_table(texts):
+        raise DtypeError(
+            f"a {type(texts).__name__} is a table of columns: use add_table(table, text=<name of the column>)"
+        )
     rows = check_texts(texts if isinstance(texts, Sequence) else list(texts))
     for row, text in enumerate(rows):
         _refuse(text_problem(text), row)

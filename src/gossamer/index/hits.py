@@ -15,9 +15,10 @@ from gossamer.store.rows import ReadPassage
 
 def hits_of(view: View, queries: Sequence[Query], rankings: Sequence[Ranking], k: int, *, explain: bool) -> list[Hits]:
     """The k best of each ranking. What all of them show is read and put into words together."""
-    candidates = [_candidates(ranking.found, k) for ranking in rankings]
+    candidates = [ranking.found[:k] if ranking.in_order else _candidates(ranking.found, k) for ranking in rankings]
     read = rows.read_passages(view.db, {found.passage for found in chain(*candidates)})
-    best = [_best(found, k, read) for found in candidates]
+    final = [ranking.in_order for ranking in rankings]
+    best = [found if done else _best(found, k, read) for found, done in zip(candidates, final, strict=True)]
     ranks = chain.from_iterable(range(1, len(found) + 1) for found in best)
     placed = place(view, list(chain(*best)), ranks, read)
     ends = accumulate(map(len, best), initial=0)

@@ -12,55 +12,36 @@ arguments and says what happens in which order: `batch` and `upsert` for a chang
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack, overload
-from warnings import warn
+from typing import Any, Final, Self
 
 import numpy.typing as npt
 
-from gossamer.checks import one_of, positive
+from gossamer.checks import one_of
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
-from gossamer.errors import ParameterError, StateError, UnknownFieldWarning, enough_memory
+from gossamer.errors import ParameterError, StateError, enough_memory
 from gossamer.explain.language_model import as_labeller
 from gossamer.explain.naming import Labeller
-from gossamer.filters import Where, parse
-from gossamer.index import overview
 from gossamer.index.batch import Batch, as_ids, check_batch
 from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
-from gossamer.index.explanations import explain_document
-from gossamer.index.facets import count_facets
-from gossamer.index.plane import plane
-from gossamer.index.query import as_weight, check_depth, documents_of, unknown_document
+from gossamer.index.query import documents_of
+from gossamer.index.reader import IndexReader
 from gossamer.index.repair import repair
-from gossamer.index.searching import SearchArguments, SearchOptions, answers, as_queries
 from gossamer.index.state import IndexState
+from gossamer.index.tables import read_table
 from gossamer.index.upsert import Plan, encoded_change, learned_change, must_learn, prepared_change, spans_of
-from gossamer.results import (
-    Concept,
-    ConceptChange,
-    ConceptMatch,
-    Document,
-    Explanation,
-    Facets,
-    Hits,
-    IndexInfo,
-    Novelty,
-    Outline,
-    Plane,
-    Repair,
-    Topics,
-)
+from gossamer.results import Repair, notebook
 from gossamer.store import Change, Store, rows
 from gossamer.store.backup import back_up
 from gossamer.store.layout import Layout
 from gossamer.store.store import Mode
-from gossamer.tree.browsing import outline, top_paths
-from gossamer.tree.cuts import nested_cuts
+
+_UNFOLDED: Final = 2
+"""Levels of concepts that an index shows of itself in a notebook."""
 
 
-class Index:
+class Index(IndexReader):
     """Documents that can be searched by meaning, in memory or in a folder.
 
     Safe for use from many threads: searches run side by side, a change waits for them and is seen as a whole.
@@ -232,11 +213,53 @@ class Index:
         passages = [text[start:stop] for text in texts for start, stop in spans_of(text, settings)]
         return encode_ahead(encoder, passages, settings, progress)
 
-    def delete(self, ids: str | Iterable[str]) -> int:
-        """Remove documents; returns how many went. Ids that are not there are no error."""
-        wanted = as_ids(ids)
+    def add_table(
+        self,
+        table: Any,
+        text: str | Sequence[str],
+        *,
+        id: str | None = None,
+        metadata: Sequence[str] | None = None,
+        progress: Progress | None = None,
+    ) -> list[str]:
+        """Add the rows of a table: pandas, Polars, Arrow, a Hugging Face dataset, or a list of dicts.
+
+        `text` names the column of texts, or several that are joined; `id` that of ids. `metadata` are the columns to
+        keep, all others without it; missing values are left out, and dates become ISO text.
+        """
+        rows_ = read_table(table, text, id, metadata)
+        return self.add(rows_.texts, rows_.ids, rows_.metadata, progress=progress)
+
+    def update(self, ids: str | Iterable[str], metadata: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
+        """Set fields of the metadata of documents: one dict for all of them, or one for each. Nothing is encoded.
+
+        Other fields stay as they are; the value None takes a field away. `UnknownIdError` where an id is not there.
+        """
+        wanted, state = as_ids(ids), self.state
+        changes = [metadata] * len(wanted) if isinstance(metadata, Mapping) else list(metadata)
+        if len(changes) != len(wanted):
+            raise ParameterError(
+                f"got {len(changes)} dicts of metadata for {len(wanted)} ids: pass one, or one for each"
+            )
+        with state.writer():
+            with state.store.reading() as db:
+                found = documents_of(db, wanted)
+                fields = [{**row.read_metadata(), **change} for row, change in zip(found, changes, strict=True)]
+                kept = [{name: value for name, value in each.items() if value is not None} for each in fields]
+                plan = Plan(db, check_batch([row.text for row in found], wanted, kept, None))
+            if plan.updated:
+                state.write(plan.change([], None, None))
+
+    def delete(self, ids: str | Iterable[str] | None = None, *, where: Mapping[str, Any] | None = None) -> int:
+        """Remove documents by their ids, or those that match a filter; returns how many went.
+
+        Ids that are not there are no error.
+        """
+        if (ids is None) == (where is None):
+            raise ParameterError('delete takes ids, or a filter, as in delete(where={"year": 2019})')
         state = self.state
         with state.writer():
+            wanted = self.ids(where=where) if ids is None else as_ids(ids)
             with state.store.reading() as db:
                 found = [row.document for row in rows.documents_by_id(db, wanted).values()]
             if found:
@@ -277,138 +300,6 @@ class Index:
         """
         self.state.settle()
 
-    # -- searching ---------------------------------------------------------------------------------
-
-    @overload
-    def search(self, query: str | None = None, k: int = 10, **options: Unpack[SearchArguments]) -> Hits: ...
-    @overload
-    def search(self, query: list[str], k: int = 10, **options: Unpack[SearchArguments]) -> list[Hits]: ...
-    def search(
-        self,
-        query: str | Sequence[str] | None = None,
-        k: int = 10,
-        *,
-        where: Mapping[str, Any] | None = None,
-        within: int | None = None,
-        hybrid: bool | float = True,
-        vector: npt.ArrayLike | None = None,
-        recall: float | None = None,
-        explain: bool = False,
-        min_confidence: float = 0.0,
-    ) -> Hits | list[Hits]:
-        """The k best documents, best first; fewer only where fewer match. An empty index has none: [].
-
-        A list of queries, or a matrix of vectors, is answered as one batch on all cores, by a list of `Hits`.
-        A "phrase in quotes" must be in a document, a -word must not; with hybrid=False they are text like any other.
-
-        where           metadata filter, see `gossamer.filters`; `UnknownFieldWarning` where no document has a field
-        within          id of a concept: only passages below it
-        hybrid          adds BM25 to the cosine: True with the usual weight, False not at all, a number as the weight
-        vector          the query's vector, which is then not encoded; with a `query` beside it, that one's words count
-        recall          the share of the true nearest to aim for, see `VectorIndex.search`; 1.0 looks at everything
-        explain         fills `Hit.explanation`; ranks are those among the answers
-        min_confidence  no answers to a query that is less at home here, see `novelty`: 0.05 is a good start
-        """
-        options = SearchOptions.checked(k, where, within, hybrid, recall, explain, min_confidence)
-        texts, several = as_queries(query, vector)
-        with self.state.view_for_queries(texts, vector, within, options.weight) as asked:
-            found = [Hits() for _ in texts] if asked is None else answers(self.state, *asked, options)
-        for message in found[0].warnings if found else ():
-            warn(message, UnknownFieldWarning, stacklevel=2)
-        return found if several else found[0]
-
-    def explain(
-        self,
-        query: str | None,
-        id: str,
-        *,
-        k: int = 10,
-        hybrid: bool | float = True,
-        vector: npt.ArrayLike | None = None,
-    ) -> Explanation:
-        """Why document `id`, any document, scores as it does for `query`; the score is the one `search` gives.
-
-        Its rank among all documents is exact. Of one that is not among the first `k`: where its branch lost, to
-        which concept and document, and by how much.
-        """
-        weight, k = as_weight(hybrid), positive(k, "k")
-        (wanted,) = as_ids(id)
-        with self.state.view_for_query(query, vector, weight) as asked:
-            if asked is None:
-                raise unknown_document(wanted, 0)
-            view, found = asked
-            (row,) = documents_of(view.db, [wanted])
-            return explain_document(view, found, row, k)
-
-    def novelty(self, query: str | None = None, *, vector: npt.ArrayLike | None = None) -> Novelty:
-        """How unusual a query is, compared with how similar the documents of the index are to each other."""
-        with self.state.view_for_query(query, vector) as asked:
-            if asked is None:
-                return Novelty(100.0, 0.0, 0.0, None, "unlike anything here: the index is empty")
-            return overview.novelty(*asked, overview.baseline(self.state, asked[0]))
-
-    def find_concepts(
-        self, query: str | None = None, k: int = 10, *, vector: npt.ArrayLike | None = None
-    ) -> list[ConceptMatch]:
-        """At most k concepts that a query fits, each at the level of generality that fits it best; best first."""
-        k = positive(k, "k")
-        with self.state.view_for_query(query, vector) as asked:
-            return [] if asked is None else overview.matches(*asked, k)
-
-    # -- looking -----------------------------------------------------------------------------------
-
-    @overload
-    def get(self, ids: str) -> Document: ...  # type: ignore[overload-overlap]
-    @overload
-    def get(self, ids: Iterable[str]) -> list[Document]: ...
-    def get(self, ids: str | Iterable[str]) -> Document | list[Document]:
-        """The document of an id, or those of several in their order; `UnknownIdError` where one is not there."""
-        wanted = as_ids(ids)
-        with self.state.reading() as db:
-            found = documents_of(db, wanted)
-        documents = [Document(row.id, row.text, row.read_metadata()) for row in found]
-        return documents[0] if isinstance(ids, str) else documents
-
-    def ids(self, *, where: Mapping[str, Any] | None = None, within: int | None = None) -> list[str]:
-        """The ids of all documents, or of those that match, or that lie below a concept, in order of arrival."""
-        condition = None if where is None else parse(where)
-        with self.state.reading() as db:
-            view = self.state.view_of(db, within)
-            found = overview.ids(db, view, condition, within)
-            unknown = () if view is None or condition is None else view.table.unknown_fields(db, condition)
-        for message in unknown:
-            warn(message, UnknownFieldWarning, stacklevel=2)
-        return found
-
-    def facets(
-        self, query: str | None = None, *, where: Where = None, within: int | None = None, k: int = 200, most: int = 10
-    ) -> Facets:
-        """How many documents have each value of each metadata field: of those that match, or with a query, of its `k`
-        best answers. At most `most` values of a field are listed; of very many documents a sample is counted."""
-        return count_facets(self.state, query, where, within, positive(k, "k"), positive(most, "most"))
-
-    def concepts(self, depth: int | None = 2) -> list[Concept]:
-        """The tree as people see it, from the root (depth 0) down to `depth`, or to the leaves: every concept before
-        those below it, large ones first."""
-        check_depth(depth)
-        with self.state.view() as view:
-            return [] if view is None else view.last_of(top_paths(view.vectors.tree.arrays, depth))
-
-    def concept(self, id: int) -> Concept:
-        """One concept by its id, as found in a hit's path. An id keeps its meaning as long as the concept lives.
-
-        Any node of the tree can be asked for, also one that no path shows.
-        """
-        with self.state.view(id) as view:
-            assert view is not None
-            return view.last_of([view.path_to(id)])[0]
-
-    def changes(self, since: int) -> list[ConceptChange]:
-        """Which concepts are new, grown, shrunk, merged, split or gone since an operation (`info().operation` is the
-        newest one), large ones first. Of concepts that are there now, those that are shown are listed."""
-        with self.state.view() as view:
-            return [] if view is None else overview.changes(view, since)
-
     def rename_concept(self, id: int, name: str | None) -> None:
         """Call a concept by a name instead of its label, here and wherever it is shown; None takes the name away.
 
@@ -416,78 +307,7 @@ class Index:
         """
         self.state.rename_concept(id, name)
 
-    @overload
-    def assign(self, text: str) -> tuple[Concept, ...]: ...
-    @overload
-    def assign(self, text: list[str]) -> list[tuple[Concept, ...]]: ...
-    def assign(self, text: str | list[str]) -> tuple[Concept, ...] | list[tuple[Concept, ...]]:
-        """The concepts that a text, or each of several, would lie in if it were added, from the root down.
-
-        Nothing is added. A text is taken as one passage. In an empty index there are no concepts.
-        """
-        with self.state.view_for_vectors([text] if isinstance(text, str) else text) as (view, E):
-            found = overview.assigned(view, E)
-        return found[0] if isinstance(text, str) else found
-
-    def labels(self, ids: Iterable[int] | None = None) -> dict[int, str]:
-        """The label of every shown concept that is no single document, by its id; with `ids`, those of these concepts,
-        whatever they are, and `UnknownIdError` where one is not there."""
-        wanted = None if ids is None else list(ids)
-        if wanted is None:
-            self.state.finish_labels()
-        with self.state.view(next(iter(wanted or ()), None)) as view:
-            return {} if view is None else view.labels(wanted)
-
-    def outline(
-        self, root: int | None = None, *, depth: int | None = None, min_size: int = 1, most: int | None = None
-    ) -> Outline:
-        """The tree, or the part below a concept, without a word: ids and sizes, for a map of it.
-
-        Concepts are opened from the largest on: down to `depth` levels, those with `min_size` passages, and as long as
-        all together are no more than `most`.
-        """
-        check_depth(depth)
-        min_size, most = positive(min_size, "min_size"), most if most is None else positive(most, "most")
-        with self.state.view(root) as view:
-            if view is None:
-                return Outline((), (), (), (), ())
-            tree = view.vectors.tree
-            path = (tree.root,) if root is None else view.path_to(root)
-            return outline(tree.arrays, path, depth, min_size, most)
-
-    @overload
-    def topics(self, n: int, *, assignments: bool = True) -> Topics: ...
-    @overload
-    def topics(self, *, levels: Sequence[int], assignments: bool = True) -> list[Topics]: ...
-    def topics(
-        self, n: int | None = None, *, levels: Sequence[int] | None = None, assignments: bool = True
-    ) -> Topics | list[Topics]:
-        """The corpus in `n` groups: the cut of the tree with the highest utility, whatever the depth.
-
-        There are no more groups than different texts. A group is a concept; where one has to be divided in part to get
-        `n`, it is the concept without those of its children that are groups of their own.
-        `levels`, as in [8, 40, 200], gives one cut for each, from coarse to fine: each group lies in one of the level
-        before. `assignments=False` leaves out which document is where, which takes longer than the groups themselves.
-        `topics(8).to_pandas()` is a table of them, `topics(8).assign(texts)` tells where other texts would be.
-        """
-        if (n is None) == (levels is None):
-            raise ParameterError("topics takes the number of groups, as in topics(8), or levels, as in [8, 40, 200]")
-        wanted = [n] if n is not None else list(levels or [])
-        with self.state.view() as view:
-            if view is None:
-                found = [Topics((), {}, 0.0) for _ in wanted]
-            else:
-                cuts = nested_cuts(view.vectors.tree.arrays, wanted)
-                found = [overview.topics(view, cut, assign=assignments) for cut in cuts]
-        found = [each.bound_to(partial(overview.groups_of, self.state, each)) for each in found]
-        return found[0] if levels is None else found
-
-    def plane(self, *, labels: bool = True) -> Plane:
-        """Documents as points, near each other where they are alike, and the regions of concepts on three levels.
-
-        The first call lays out all documents (7 s for 76,000) while searches and changes go on. Later ones place what
-        has come since, and nothing else moves until that is a quarter of all. `labels=False` leaves out names."""
-        return plane(self.state, labels=labels)
+    # -- keeping ---------------------------------------------------------------------------------------
 
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copy the index into the folder `path`, as of one operation, which is returned; it can be written meanwhile.
@@ -499,22 +319,9 @@ class Index:
         with enough_memory("to copy the index"):
             return back_up(self.state.store.database, self.state.store.layout, Layout(Path(path)))
 
-    def info(self) -> IndexInfo:
-        """What the index is and what it takes."""
-        with self.state.reading() as db:
-            return overview.info(self.state, db)
-
     def check(self) -> None:
         """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""
         self.state.check()
-
-    def __len__(self) -> int:
-        with self.state.reading() as db:
-            return rows.count_documents(db)
-
-    def __contains__(self, id: object) -> bool:
-        with self.state.reading() as db:
-            return isinstance(id, str) and bool(rows.documents_by_id(db, [id]))
 
     def __repr__(self) -> str:
         if not self.state.process.is_current():
@@ -522,3 +329,9 @@ class Index:
         else:
             state = "closed" if self.state.closed else f"{len(self)} documents"
         return f"Index({self.state.store.where}, encoder={self.state.store.settings.encoder!r}, {state})"
+
+    def _repr_html_(self) -> str:
+        if self.state.closed or not self.state.process.is_current():
+            return notebook.box("index", notebook.text(repr(self)))
+        branches = [notebook.Branch(each.id, each.parent, each.label, each.size) for each in self.concepts(_UNFOLDED)]
+        return notebook.box("index", f"<p>{notebook.text(repr(self))}</p>{notebook.tree(branches)}")

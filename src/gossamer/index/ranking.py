@@ -28,6 +28,8 @@ class Ranking(NamedTuple):
     found: list[Scored]
     visited: int
     """Nodes of the tree, and documents found by their words, that were scored."""
+    in_order: bool = False
+    """Whether the order is final, and not that of the scores."""
 
 
 class _Near(NamedTuple):

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from gossamer.checks import positive
-from gossamer.errors import InputError
+from gossamer.errors import InputError, ParameterError
 from gossamer.filters import Node, parse
 from gossamer.index import overview
 from gossamer.index.hits import hits_of
 from gossamer.index.query import Query, Scope, View, as_weight, check_confidence, scope_of
 from gossamer.index.ranking import Ranking, rank
 from gossamer.index.state import IndexState
+from gossamer.rank.diversity import spread
 from gossamer.results import Hits
+
+_SPREAD: Final = 5
+"""Candidates among which different answers are chosen, as a multiple of k."""
 
 
 class SearchArguments(TypedDict, total=False):
@@ -30,6 +34,7 @@ class SearchArguments(TypedDict, total=False):
     recall: float | None
     explain: bool
     min_confidence: float
+    diversity: float
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class SearchOptions:
     recall: float | None
     explain: bool
     min_confidence: float
+    diversity: float
 
     @classmethod
     def checked(
@@ -55,11 +61,15 @@ class SearchOptions:
         recall: float | None,
         explain: bool,
         min_confidence: float,
+        diversity: float,
     ) -> SearchOptions:
         """The options, or the error that says what is wrong with them."""
         check_confidence(min_confidence)
+        if isinstance(diversity, bool) or not isinstance(diversity, int | float) or not 0.0 <= diversity <= 1.0:
+            raise ParameterError(f"diversity must be a number from 0 to 1, got {diversity!r}")
         condition = None if where is None else parse(where)
-        return cls(positive(k, "k"), condition, within, as_weight(hybrid), recall, explain, min_confidence)
+        weight = as_weight(hybrid)
+        return cls(positive(k, "k"), condition, within, weight, recall, explain, min_confidence, float(diversity))
 
 
 def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) -> tuple[list[str | None], bool]:
@@ -82,7 +92,10 @@ def answers(state: IndexState, view: View, queries: Sequence[Query], options: Se
     if options.min_confidence > 0.0:
         asked = [at for at in asked if _confidence(state, view, queries[at]) >= options.min_confidence]
     wanted = [queries[at] for at in asked]
-    rankings = _rankings(view, wanted, options.k, scope)
+    candidates = max(_SPREAD * options.k, 50) if options.diversity else options.k
+    rankings = _rankings(view, wanted, candidates, scope)
+    if options.diversity:
+        rankings = [_spread_out(view, ranking, candidates, options) for ranking in rankings]
     for at, hits in zip(asked, hits_of(view, wanted, rankings, options.k, explain=options.explain), strict=True):
         hits.warnings = unknown
         found[at] = hits
@@ -98,6 +111,17 @@ def _rankings(view: View, queries: Sequence[Query], k: int, scope: Scope) -> lis
             limited = scope.limited_to(view, query.documents)
             found[at] = Ranking([], 0) if limited.is_empty else rank(view, [query], k, limited)[0]
     return [found[at] for at in range(len(queries))]
+
+
+def _spread_out(view: View, ranking: Ranking, candidates: int, options: SearchOptions) -> Ranking:
+    """The k answers of which each is good and differs from those before it."""
+    found, t = ranking.found[:candidates], view.vectors.tree.arrays
+    if not found:
+        return ranking
+    X = t.vectors[t.row[t.leaf[view.vectors.numbers_of([each.passage for each in found])]]]
+    units = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    places = spread(np.array([each.score for each in found]), units, options.k, options.diversity)
+    return Ranking([found[place] for place in places], ranking.visited, in_order=True)
 
 
 def _confidence(state: IndexState, view: View, query: Query) -> float:

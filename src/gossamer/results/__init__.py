@@ -5,6 +5,8 @@ concepts      concepts, topics and outlines of the tree
 explanation   why a document scores as it does, also as text, JSON and HTML
 index         `Index`: documents, hits, the state of an index
 plane         documents as points of the plane, and the regions of concepts
+tables        rows as a DataFrame
+notebook      HTML for notebooks
 
 Importing this package imports no numpy, so that `gossamer --help` stays fast.
 """
@@ -20,13 +22,24 @@ from gossamer.results.concepts import (
     Topics,
 )
 from gossamer.results.explanation import ConceptStep, Explanation, Rival
-from gossamer.results.index import Document, Facet, Facets, FacetValue, Hit, Hits, IndexInfo, LostDocument, Repair
+from gossamer.results.index import (
+    Document,
+    Facet,
+    Facets,
+    FacetValue,
+    Hit,
+    Hits,
+    IndexInfo,
+    LostDocument,
+    NearDuplicates,
+    Repair,
+)
 from gossamer.results.plane import Plane, Region
 from gossamer.results.vectors import Axis, DocId, PathStep, Refinement, SearchResult, TreeStats, VectorExplanation
 
 __all__ = [
     "Axis", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar",
     "Explanation", "Facet", "FacetValue", "Facets", "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument",
-    "Novelty", "Outline", "PathStep", "Plane", "Refinement", "Region", "Repair", "Rival", "SearchResult", "Topics",
-    "TreeStats", "VectorExplanation",
+    "NearDuplicates", "Novelty", "Outline", "PathStep", "Plane", "Refinement", "Region", "Repair", "Rival",
+    "SearchResult", "Topics", "TreeStats", "VectorExplanation",
 ]  # fmt: skip

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
 
-from gossamer.errors import MissingExtraError, ParameterError, StateError, UnknownIdError
+from gossamer.errors import ParameterError, StateError, UnknownIdError
+from gossamer.plain_text import beginning
+from gossamer.results import notebook
+from gossamer.results.tables import as_dataframe
 
 _T = TypeVar("_T")
 
@@ -28,7 +31,7 @@ class Exemplar:
     """Its passage on one line, at most 200 characters."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Concept:
     """A node of the tree with its label and figures. Its id stays the same as long as the concept exists.
 
@@ -58,6 +61,14 @@ class Concept:
     """Ids from the root to this concept, both included."""
     basic: bool = False
     """Whether it is the basic level of the path it was returned in."""
+
+    def __repr__(self) -> str:
+        return f"Concept(#{self.id} {beginning(self.label, 60)!r}, {self.size:,} passages, depth {self.depth})"
+
+    def _repr_html_(self) -> str:
+        quotes = "".join(f"<li>{notebook.text(each.text)}</li>" for each in self.exemplars)
+        terms = notebook.quiet(notebook.text(", ".join(self.terms)))
+        return notebook.box("concept", f"<b>{notebook.named(self.label, self.size)}</b>{terms}<ul>{quotes}</ul>")
 
 
 @dataclass(frozen=True)
@@ -110,7 +121,7 @@ class Outline:
         return len(self.ids)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Topics:
     """A corpus divided into groups by a cut of the tree."""
 
@@ -190,11 +201,27 @@ class Topics:
 
     def to_pandas(self) -> Any:
         """`rows` as a DataFrame."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingExtraError("A DataFrame", "pandas") from error
-        return pandas.DataFrame(self.rows(), columns=list(TOPIC_COLUMNS))
+        return as_dataframe(self.rows(), TOPIC_COLUMNS)
+
+    def __len__(self) -> int:
+        return len(self.concepts)
+
+    def __repr__(self) -> str:
+        largest = ", ".join(f"{beginning(row['label'], 40)!r} {row['size']:,}" for row in self.rows(0)[:3])
+        return f"Topics({len(self)} groups{': ' * bool(largest)}{largest}{', …' * (len(self) > 3)})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                f"<b>{notebook.text(row['label'])}</b>",
+                f"{row['size']:,}",
+                f"{row['share']:.1%}",
+                notebook.text("".join(row["exemplars"])),
+            )
+            for row in self.rows(1)[: notebook.SHOWN]
+        ]
+        heads = ("topic", "documents", "share", "for example")
+        return notebook.box("topics", notebook.table(heads, rows, of=len(self)))
 
 
 def _in_turn(lists: Sequence[Sequence[_T]], most: int) -> tuple[_T, ...]:

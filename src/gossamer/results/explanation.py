@@ -46,7 +46,7 @@ class Rival:
     """The first concept on its path that is not on the path of the document explained."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why a document scores as it does for a query.
 
@@ -98,6 +98,9 @@ class Explanation:
         """The explanation in words: rank, score, the step that decided, and the terms that count."""
         return [sentence for sentence in (_rank(self), _score(self), _decision(self), _terms(self)) if sentence]
 
+    def __repr__(self) -> str:
+        return f"Explanation({self.id!r}, number {self.rank:,} of {self.of:,}, score {self.score:.3f})"
+
     def __str__(self) -> str:
         """A paragraph, a table of the path, and the sum."""
         rows = [_COLUMNS, *map(_cells, self.path)]
@@ -140,6 +143,8 @@ class Explanation:
             f'<table style="border-collapse:collapse"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
             f"<p>{escape(_sum(self))}</p></section>"
         )
+
+    _repr_html_ = to_html
 
 
 # -- sentences -------------------------------------------------------------------------------------

@@ -2,13 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from gossamer.plain_text import beginning
+from gossamer.results import notebook
 from gossamer.results.concepts import Concept
 from gossamer.results.explanation import Explanation
+from gossamer.results.tables import as_dataframe
+
+HIT_COLUMNS: Final = ("id", "score", "text", "passage", "path", "dense", "lexical")
+"""Columns of `Hits.rows` that come before those of the metadata."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Document:
     """A document as it was added."""
 
@@ -16,8 +22,11 @@ class Document:
     text: str
     metadata: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"Document({self.id!r}, {beginning(self.text, 60)!r}, {len(self.metadata)} fields)"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Hit:
     """A document that a search found: `score` = `dense` + `lexical`."""
 
@@ -40,6 +49,12 @@ class Hit:
     explanation: Explanation | None = None
     """Set by `search(..., explain=True)`."""
 
+    def __repr__(self) -> str:
+        return f"Hit({self.id!r}, {self.score:.3f}, {beginning(self.passage, 60)!r})"
+
+    def _repr_html_(self) -> str:
+        return Hits([self])._repr_html_()
+
 
 class Hits(list[Hit]):
     """The answers to one query, best first: a list that carries its cost."""
@@ -50,6 +65,34 @@ class Hits(list[Hit]):
         """Nodes of the tree and documents found by their words that were scored."""
         self.warnings = warnings
         """What may be wrong with the query: fields of the filter that no document has."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The answers as a table: id, score, text, passage, path of labels, parts of the score, then the metadata.
+
+        A field of the metadata that has the name of a column is called "metadata.<name>".
+        """
+        return [
+            {
+                "id": hit.id,
+                "score": hit.score,
+                "text": hit.text,
+                "passage": hit.passage,
+                "path": [concept.label for concept in hit.path[:-1]],
+                "dense": hit.dense,
+                "lexical": hit.lexical,
+                **{f"metadata.{key}" if key in HIT_COLUMNS else key: value for key, value in hit.metadata.items()},
+            }
+            for hit in self
+        ]
+
+    def to_pandas(self) -> Any:
+        """`rows` as a DataFrame."""
+        return as_dataframe(self.rows(), HIT_COLUMNS)
+
+    def _repr_html_(self) -> str:
+        heads = ("score", "id", "passage")
+        cells = [(f"{hit.score:.3f}", notebook.text(hit.id), _passage_and_path(hit)) for hit in self[: notebook.SHOWN]]
+        return notebook.box("hits", notebook.table(heads, cells, of=len(self)) if cells else "no answers")
 
 
 @dataclass(frozen=True)
@@ -88,6 +131,24 @@ class Facets:
     """Documents that were counted: all, or an even sample where there are very many."""
     documents: int
     """Documents that match."""
+
+
+def _passage_and_path(hit: Hit) -> str:
+    """The passage, and below it the labels of its concepts, without those of the root and of the document itself."""
+    path = " › ".join(notebook.text(concept.label, 60) for concept in hit.path[1:-1])
+    return notebook.text(hit.passage) + notebook.quiet(path)
+
+
+@dataclass(frozen=True)
+class NearDuplicates:
+    """Documents that are nearer to each other than chance would have it in their region of the corpus."""
+
+    ids: tuple[str, ...]
+    """Two or more, in order of arrival."""
+    chance: float
+    """Documents expected as near by chance, for the least striking of the pairs that make the group; 0 for copies."""
+    similarity: float
+    """The lowest cosine, in the whitened space, of the pairs that make the group."""
 
 
 @dataclass(frozen=True)

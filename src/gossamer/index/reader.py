@@ -1,0 +1,307 @@
+"""What can be asked of an index: searching, explaining, and looking at its concepts and documents.
+
+`Index` adds what changes it. Nothing here changes anything, so it works the same for an index opened with mode="r".
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Unpack, overload
+from warnings import warn
+
+import numpy.typing as npt
+
+from gossamer.checks import positive
+from gossamer.encoders import Progress
+from gossamer.errors import ParameterError, UnknownFieldWarning
+from gossamer.filters import Where, parse
+from gossamer.index import overview
+from gossamer.index.batch import as_ids
+from gossamer.index.explanations import explain_document
+from gossamer.index.facets import count_facets
+from gossamer.index.near_duplicates import near_duplicates
+from gossamer.index.plane import plane
+from gossamer.index.query import as_weight, check_depth, documents_of, unknown_document
+from gossamer.index.searching import SearchArguments, SearchOptions, answers, as_queries
+from gossamer.index.state import IndexState
+from gossamer.results import (
+    Concept,
+    ConceptChange,
+    ConceptMatch,
+    Document,
+    Explanation,
+    Facets,
+    Hits,
+    IndexInfo,
+    NearDuplicates,
+    Novelty,
+    Outline,
+    Plane,
+    Topics,
+)
+from gossamer.store import rows
+from gossamer.tree.browsing import outline, top_paths
+from gossamer.tree.cuts import nested_cuts
+
+
+class IndexReader:
+    """The part of `Index` that reads."""
+
+    state: IndexState
+
+    # -- searching ---------------------------------------------------------------------------------
+
+    @overload
+    def search(self, query: str | None = None, k: int = 10, **options: Unpack[SearchArguments]) -> Hits: ...
+    @overload
+    def search(self, query: list[str], k: int = 10, **options: Unpack[SearchArguments]) -> list[Hits]: ...
+    def search(
+        self,
+        query: str | Sequence[str] | None = None,
+        k: int = 10,
+        *,
+        where: Mapping[str, Any] | None = None,
+        within: int | None = None,
+        hybrid: bool | float = True,
+        vector: npt.ArrayLike | None = None,
+        recall: float | None = None,
+        explain: bool = False,
+        min_confidence: float = 0.0,
+        diversity: float = 0.0,
+    ) -> Hits | list[Hits]:
+        """The k best documents, best first; fewer only where fewer match. An empty index has none: [].
+
+        A list of queries, or a matrix of vectors, is answered as one batch on all cores, by a list of `Hits`.
+        A "phrase in quotes" must be in a document, a -word must not; with hybrid=False they are text like any other.
+
+        where           metadata filter, see `gossamer.filters`; `UnknownFieldWarning` where no document has a field
+        within          id of a concept: only passages below it
+        hybrid          adds BM25 to the cosine: True with the usual weight, False not at all, a number as the weight
+        vector          the query's vector, which is then not encoded; with a `query` beside it, that one's words count
+        recall          the share of the true nearest to aim for, see `VectorIndex.search`; 1.0 looks at everything
+        explain         fills `Hit.explanation`; ranks are those among the answers
+        min_confidence  no answers to a query that is less at home here, see `novelty`: 0.05 is a good start
+        diversity       from 0 to 1: prefers answers that differ from those before them; 0.2 is a good start
+        """
+        options = SearchOptions.checked(k, where, within, hybrid, recall, explain, min_confidence, diversity)
+        texts, several = as_queries(query, vector)
+        with self.state.view_for_queries(texts, vector, within, options.weight) as asked:
+            found = [Hits() for _ in texts] if asked is None else answers(self.state, *asked, options)
+        for message in found[0].warnings if found else ():
+            warn(message, UnknownFieldWarning, stacklevel=2)
+        return found if several else found[0]
+
+    def explain(
+        self,
+        query: str | None,
+        id: str,
+        *,
+        k: int = 10,
+        hybrid: bool | float = True,
+        vector: npt.ArrayLike | None = None,
+    ) -> Explanation:
+        """Why document `id`, any document, scores as it does for `query`; the score is the one `search` gives.
+
+        Its rank among all documents is exact. Of one that is not among the first `k`: where its branch lost, to
+        which concept and document, and by how much.
+        """
+        weight, k = as_weight(hybrid), positive(k, "k")
+        (wanted,) = as_ids(id)
+        with self.state.view_for_query(query, vector, weight) as asked:
+            if asked is None:
+                raise unknown_document(wanted, 0)
+            view, found = asked
+            (row,) = documents_of(view.db, [wanted])
+            return explain_document(view, found, row, k)
+
+    def more_like(self, id: str, k: int = 10, **options: Unpack[SearchArguments]) -> Hits:
+        """The k documents most like the document `id`, which is left out; `options` are those of `search`.
+
+        They are found by the mean of its passages' vectors: by meaning, not by words.
+        """
+        (wanted,), k = as_ids(id), positive(k, "k")
+        with self.state.reading() as db:
+            (row,) = documents_of(db, [wanted])
+            vectors = rows.vectors_of(db, rows.passages_of(db, [row.document]))[1]
+        options["vector"] = vectors.mean(axis=0)
+        found = self.search(None, k + 1, **options)
+        return Hits([hit for hit in found if hit.id != wanted][:k], visited=found.visited, warnings=found.warnings)
+
+    def novelty(self, query: str | None = None, *, vector: npt.ArrayLike | None = None) -> Novelty:
+        """How unusual a query is, compared with how similar the documents of the index are to each other."""
+        with self.state.view_for_query(query, vector) as asked:
+            if asked is None:
+                return Novelty(100.0, 0.0, 0.0, None, "unlike anything here: the index is empty")
+            return overview.novelty(*asked, overview.baseline(self.state, asked[0]))
+
+    def find_concepts(
+        self, query: str | None = None, k: int = 10, *, vector: npt.ArrayLike | None = None
+    ) -> list[ConceptMatch]:
+        """At most k concepts that a query fits, each at the level of generality that fits it best; best first."""
+        k = positive(k, "k")
+        with self.state.view_for_query(query, vector) as asked:
+            return [] if asked is None else overview.matches(*asked, k)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @overload
+    def get(self, ids: str) -> Document: ...  # type: ignore[overload-overlap]
+    @overload
+    def get(self, ids: Iterable[str]) -> list[Document]: ...
+    def get(self, ids: str | Iterable[str]) -> Document | list[Document]:
+        """The document of an id, or those of several in their order; `UnknownIdError` where one is not there."""
+        wanted = as_ids(ids)
+        with self.state.reading() as db:
+            found = documents_of(db, wanted)
+        documents = [Document(row.id, row.text, row.read_metadata()) for row in found]
+        return documents[0] if isinstance(ids, str) else documents
+
+    def ids(self, *, where: Mapping[str, Any] | None = None, within: int | None = None) -> list[str]:
+        """The ids of all documents, or of those that match, or that lie below a concept, in order of arrival."""
+        condition = None if where is None else parse(where)
+        with self.state.reading() as db:
+            view = self.state.view_of(db, within)
+            found = overview.ids(db, view, condition, within)
+            unknown = () if view is None or condition is None else view.table.unknown_fields(db, condition)
+        for message in unknown:
+            warn(message, UnknownFieldWarning, stacklevel=2)
+        return found
+
+    def documents(
+        self, *, where: Mapping[str, Any] | None = None, within: int | None = None, batch: int = 256
+    ) -> Iterator[Document]:
+        """All documents, or those that match, in order of arrival, `batch` of them read at a time.
+
+        Documents that come while this goes on are left out, and so are those that are deleted before their turn.
+        """
+        batch, ids = positive(batch, "batch"), self.ids(where=where, within=within)
+        for start in range(0, len(ids), batch):
+            wanted = ids[start : start + batch]
+            with self.state.reading() as db:
+                found = rows.documents_by_id(db, wanted)
+            for row in (found[id] for id in wanted if id in found):
+                yield Document(row.id, row.text, row.read_metadata())
+
+    def near_duplicates(self, chance: float = 1e-3, *, progress: Progress | None = None) -> list[NearDuplicates]:
+        """Groups of documents that are nearer to each other than chance would have it where they lie, copies first.
+
+        `chance` is the number of documents that may be expected as near by chance: fewer is stricter.
+        """
+        if not isinstance(chance, int | float) or not 0.0 < chance < 1.0:
+            raise ParameterError(f"chance must be between 0 and 1, both left out, got {chance!r}")
+        with self.state.view() as view:
+            return [] if view is None else near_duplicates(view, float(chance), progress)
+
+    def facets(
+        self, query: str | None = None, *, where: Where = None, within: int | None = None, k: int = 200, most: int = 10
+    ) -> Facets:
+        """How many documents have each value of each metadata field: of those that match, or with a query, of its `k`
+        best answers. At most `most` values of a field are listed; of very many documents a sample is counted."""
+        return count_facets(self.state, query, where, within, positive(k, "k"), positive(most, "most"))
+
+    def concepts(self, depth: int | None = 2) -> list[Concept]:
+        """The tree as people see it, from the root (depth 0) down to `depth`, or to the leaves: every concept before
+        those below it, large ones first."""
+        check_depth(depth)
+        with self.state.view() as view:
+            return [] if view is None else view.last_of(top_paths(view.vectors.tree.arrays, depth))
+
+    def concept(self, id: int) -> Concept:
+        """One concept by its id, as found in a hit's path. An id keeps its meaning as long as the concept lives.
+
+        Any node of the tree can be asked for, also one that no path shows.
+        """
+        with self.state.view(id) as view:
+            assert view is not None
+            return view.last_of([view.path_to(id)])[0]
+
+    def changes(self, since: int) -> list[ConceptChange]:
+        """Which concepts are new, grown, shrunk, merged, split or gone since an operation (`info().operation` is the
+        newest one), large ones first. Of concepts that are there now, those that are shown are listed."""
+        with self.state.view() as view:
+            return [] if view is None else overview.changes(view, since)
+
+    @overload
+    def assign(self, text: str) -> tuple[Concept, ...]: ...
+    @overload
+    def assign(self, text: list[str]) -> list[tuple[Concept, ...]]: ...
+    def assign(self, text: str | list[str]) -> tuple[Concept, ...] | list[tuple[Concept, ...]]:
+        """The concepts that a text, or each of several, would lie in if it were added, from the root down.
+
+        Nothing is added. A text is taken as one passage. In an empty index there are no concepts.
+        """
+        with self.state.view_for_vectors([text] if isinstance(text, str) else text) as (view, E):
+            found = overview.assigned(view, E)
+        return found[0] if isinstance(text, str) else found
+
+    def labels(self, ids: Iterable[int] | None = None) -> dict[int, str]:
+        """The label of every shown concept that is no single document, by its id; with `ids`, those of these concepts,
+        whatever they are, and `UnknownIdError` where one is not there."""
+        wanted = None if ids is None else list(ids)
+        if wanted is None:
+            self.state.finish_labels()
+        with self.state.view(next(iter(wanted or ()), None)) as view:
+            return {} if view is None else view.labels(wanted)
+
+    def outline(
+        self, root: int | None = None, *, depth: int | None = None, min_size: int = 1, most: int | None = None
+    ) -> Outline:
+        """The tree, or the part below a concept, without a word: ids and sizes, for a map of it.
+
+        Concepts are opened from the largest on: down to `depth` levels, those with `min_size` passages, and as long as
+        all together are no more than `most`.
+        """
+        check_depth(depth)
+        min_size, most = positive(min_size, "min_size"), most if most is None else positive(most, "most")
+        with self.state.view(root) as view:
+            if view is None:
+                return Outline((), (), (), (), ())
+            tree = view.vectors.tree
+            path = (tree.root,) if root is None else view.path_to(root)
+            return outline(tree.arrays, path, depth, min_size, most)
+
+    @overload
+    def topics(self, n: int, *, assignments: bool = True) -> Topics: ...
+    @overload
+    def topics(self, *, levels: Sequence[int], assignments: bool = True) -> list[Topics]: ...
+    def topics(
+        self, n: int | None = None, *, levels: Sequence[int] | None = None, assignments: bool = True
+    ) -> Topics | list[Topics]:
+        """The corpus in `n` groups: the cut of the tree with the highest utility, whatever the depth.
+
+        There are no more groups than different texts. A group is a concept; where one has to be divided in part to get
+        `n`, it is the concept without those of its children that are groups of their own.
+        `levels`, as in [8, 40, 200], gives one cut for each, from coarse to fine: each group lies in one of the level
+        before. `assignments=False` leaves out which document is where, which takes longer than the groups themselves.
+        `topics(8).to_pandas()` is a table of them, `topics(8).assign(texts)` tells where other texts would be.
+        """
+        if (n is None) == (levels is None):
+            raise ParameterError("topics takes the number of groups, as in topics(8), or levels, as in [8, 40, 200]")
+        wanted = [n] if n is not None else list(levels or [])
+        with self.state.view() as view:
+            if view is None:
+                found = [Topics((), {}, 0.0) for _ in wanted]
+            else:
+                cuts = nested_cuts(view.vectors.tree.arrays, wanted)
+                found = [overview.topics(view, cut, assign=assignments) for cut in cuts]
+        found = [each.bound_to(partial(overview.groups_of, self.state, each)) for each in found]
+        return found[0] if levels is None else found
+
+    def plane(self, *, labels: bool = True) -> Plane:
+        """Documents as points, near each other where they are alike, and the regions of concepts on three levels.
+
+        The first call lays out all documents (7 s for 76,000) while searches and changes go on. Later ones place what
+        has come since, and nothing else moves until that is a quarter of all. `labels=False` leaves out names."""
+        return plane(self.state, labels=labels)
+
+    def info(self) -> IndexInfo:
+        """What the index is and what it takes."""
+        with self.state.reading() as db:
+            return overview.info(self.state, db)
+
+    def __len__(self) -> int:
+        with self.state.reading() as db:
+            return rows.count_documents(db)
+
+    def __contains__(self, id: object) -> bool:
+        with self.state.reading() as db:
+            return isinstance(id, str) and bool(rows.documents_by_id(db, [id]))
