@@ -23,12 +23,15 @@ NEEDS: dict[tuple[str, str], Scope] = {
     ("POST", "/search"): "read",
     ("POST", "/explain"): "read",
     ("POST", "/novelty"): "read",
+    ("POST", "/facets"): "read",
+    ("POST", "/assign"): "read",
     ("GET", "/concepts"): "read",
     ("GET", "/concepts/find"): "read",
     ("POST", "/concepts/find"): "read",
     ("GET", "/concepts/{id}"): "read",
     ("GET", "/topics"): "read",
     ("GET", "/map"): "read",
+    ("GET", "/changes"): "read",
     ("GET", "/info"): "read",
     ("POST", "/documents/get"): "read",
     ("GET", "/documents/{id}"): "read",
@@ -43,6 +46,8 @@ BODIES: dict[str, Any] = {
     "/search": {"query": "sun"},
     "/explain": {"query": "sun", "id": "d1"},
     "/novelty": {"query": "sun"},
+    "/facets": {},
+    "/assign": {"texts": ["sun"]},
     "/concepts/find": {"query": "sun"},
     "/documents/get": {"ids": ["d1"]},
     "/documents": {"id": "d1", "text": "sun"},
@@ -78,7 +83,11 @@ def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Locked]:
 def ask(locked: Locked, method: str, path: str, token: str | None) -> Any:
     short = path.removeprefix("/v1/indexes/main").removeprefix("/v1")
     address = path.replace("{id}", "d1" if "documents" in path else "1")
-    address += {"/concepts/find": "?query=sun", "/topics": "?n=2"}.get(short, "") if method == "GET" else ""
+    address += (
+        {"/concepts/find": "?query=sun", "/topics": "?n=2", "/changes": "?since=0"}.get(short, "")
+        if method == "GET"
+        else ""
+    )
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     if short == "/documents/stream":
         return locked.running.http.post(
