@@ -23,6 +23,8 @@ NEEDS: dict[tuple[str, str], Scope] = {
     ("POST", "/search"): "read",
     ("POST", "/explain"): "read",
     ("POST", "/novelty"): "read",
+    ("POST", "/facets"): "read",
+    ("POST", "/assign"): "read",
     ("GET", "/concepts"): "read",
     ("GET", "/concepts/find"): "read",
     ("POST", "/concepts/find"): "read",
@@ -33,6 +35,7 @@ NEEDS: dict[tuple[str, str], Scope] = {
     ("GET", "/plane"): "read",
     ("GET", "/plane/regions"): "read",
     ("POST", "/plane/documents"): "read",
+    ("GET", "/changes"): "read",
     ("GET", "/info"): "read",
     ("POST", "/documents/get"): "read",
     ("GET", "/documents/{id}"): "read",
@@ -47,6 +50,8 @@ BODIES: dict[str, Any] = {
     "/search": {"query": "sun"},
     "/explain": {"query": "sun", "id": "d1"},
     "/novelty": {"query": "sun"},
+    "/facets": {},
+    "/assign": {"texts": ["sun"]},
     "/concepts/find": {"query": "sun"},
     "/concepts/{id}/name": {"name": None},
     "/documents/get": {"ids": ["d1"]},
@@ -90,7 +95,8 @@ def root_of(locked: Locked) -> int:
 def ask(locked: Locked, method: str, path: str, token: str | None) -> Any:
     short = path.removeprefix("/v1/indexes/main").removeprefix("/v1")
     address = path.replace("{id}", "d1" if "documents" in path else str(root_of(locked)))
-    address += {"/concepts/find": "?query=sun", "/topics": "?n=2"}.get(short, "") if method == "GET" else ""
+    wanted = {"/concepts/find": "?query=sun", "/topics": "?n=2", "/changes": "?since=0"}
+    address += wanted.get(short, "") if method == "GET" else ""
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     if short == "/documents/stream":
         return locked.running.http.post(

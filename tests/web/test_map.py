@@ -11,7 +11,7 @@ from web.conftest import Shot
 from web.test_page import address, ask
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 pytestmark = pytest.mark.browser
 
@@ -70,6 +70,18 @@ def test_it_starts_with_the_themes_and_what_is_in_them(page: Page, service: Runn
         assert areas[theme["id"]] == pytest.approx(theme["size"] / found["concept"]["size"], abs=0.002)
     assert sum(areas.values()) == pytest.approx(1, abs=0.005)  # nothing is spent on "Everything"
     assert page.evaluate("canvas.map.boxes.filter((box) => box.level === 2).length") > len(areas)
+
+
+def test_a_map_that_is_slow_to_come_is_waited_for(page: Page, service: Running) -> None:
+    def late(route: Route) -> None:
+        page.wait_for_timeout(300)
+        route.continue_()
+
+    page.route("**/v1/map*", late)
+    page.goto(service.url)
+    page.wait_for_selector("#stage.waiting")
+    page.wait_for_selector("#stage:not(.waiting)")
+    page.wait_for_function("() => canvas.map.boxes.length > 1")
 
 
 def test_a_click_zooms_in_and_the_trail_leads_back(page: Page, service: Running, shot: Shot) -> None:

@@ -39,6 +39,7 @@ export class ConceptMap {
 
   /** Forget the tree: another index is shown, or this one has changed. */
   reset() {
+    find("#stage").classList.add("waiting");
     this.tree = new Tree();
     this.focus = null;
     this.boxes = [];
@@ -137,17 +138,18 @@ export class ConceptMap {
 
   /** Lay out what is shown, and move there from what is on the screen. */
   arrange({ moving = false, milliseconds } = {}) {
-    if (!this.focus) return;
+    if (!this.focus) return this.paint();
     const before = this.shown;
     const isHot = (node) => this.marks.heat.has(node.id);
     this.boxes = layOut(this.focus, this.painter.width, this.painter.height, (node) => this.weight(node), isHot);
     const still = calm() || !moving || !before.length || milliseconds === 1;
     this.transition = still ? null : new Transition(before, this.boxes, performance.now(), milliseconds);
-    this.paint();
+    return this.paint();
   }
 
   /** Nodes have arrived: lay out again without leaving the way to the place that was aimed at. */
   arrived() {
+    find("#stage").classList.remove("waiting");
     if (this.tree.root?.children && this.themed !== this.tree) this.learnThemes();
     const left = this.transition && this.transition.start + this.transition.milliseconds - performance.now();
     this.arrange({ moving: left > 20, milliseconds: left > 20 ? left : undefined });
