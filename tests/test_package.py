@@ -48,6 +48,8 @@ def test_public_names() -> None:
         "LabelRequest",
         "Novelty",
         "PathStep",
+        "Plane",
+        "Region",
         "Rival",
         "SearchResult",
         "Topics",
