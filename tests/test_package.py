@@ -51,6 +51,8 @@ def test_public_names() -> None:
         "LabelRequest",
         "Novelty",
         "PathStep",
+        "Plane",
+        "Region",
         "Rival",
         "SearchResult",
         "Topics",

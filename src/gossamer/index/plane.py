@@ -6,8 +6,8 @@ are. Where concepts are scattered in the end, because the tree was built from no
 largest concepts starting where their members lie. An index that has grown fourfold is laid out anew. So where points
 lie depends on what was asked when; places are saved with the index, to be the same after it is opened again.
 
-QQP, 16,000 documents laid out, 4,000 more, a rebuild, 1,000 deleted (`benchmarks/plane.py --growth`). Moves of
-documents that were there before, in mean distances between neighbours; then the shares explained in `plane.layout`:
+QQP, 16,000 documents laid out, 4,000 more, a rebuild, 1,000 deleted (`benchmarks/plane.py --growth`). Moves are of
+documents there before, in mean distances between neighbours; then the shares explained in `plane.layout`:
 
     documents   seconds   moved: median, 9 of 10   neighbours kept   same concept on levels 1, 2, 3
     16,000      3.1                                                  .968 .919 .795

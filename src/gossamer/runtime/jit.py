@@ -31,7 +31,7 @@ logger = logging.getLogger("gossamer")
 
 F = TypeVar("F", bound=Callable[..., object])
 
-KERNEL_ROOMS: Final = ("runtime", "whitening", "neighbours", "tree", "graph", "rank", "lexical")
+KERNEL_ROOMS: Final = ("runtime", "whitening", "neighbours", "tree", "graph", "plane", "rank", "lexical")
 """The packages of gossamer that contain kernels."""
 
 _REASSOCIATED: Final = {"fastmath": {"reassoc", "contract", "arcp"}}

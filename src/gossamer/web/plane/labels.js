@@ -7,16 +7,18 @@ const LOOKS = [
   { size: 12, weight: 480, width: 130, lines: 2 },
 ];
 const LEAST = [0, 40, 34]; // pixels from the middle of a region to its edge, below which it has no label
+const FROM = [0, 0, 1.8]; // the zoom from which labels of a level are shown
 const MOST = 0.95; // of the view's shorter side: a larger region fills the view, and its parts are labelled
 const GAP = 5;
 
 /** The labels in view: { region, x, y, lines, look, box }. `measure(text, look)` is the width of a text. */
-export function placedLabels(data, camera, measure, taken = []) {
+export function placedLabels(data, camera, measure) {
   const placed = [];
-  const boxes = [...taken];
+  const boxes = [];
   const side = Math.min(camera.width, camera.height);
   data.levels.forEach(({ regions }, at) => {
     const look = LOOKS[at];
+    if (camera.now.zoom < FROM[at]) return;
     for (const region of regions) {
       const radius = region.radius * camera.scale;
       if (!region.label || radius < LEAST[at] || (radius > MOST * side && at + 1 < data.levels.length)) continue;

@@ -38,7 +38,7 @@ export class PlaneView {
   }
 
   build() {
-    this.pixels = el("canvas", { class: "points", "aria-hidden": "true" });
+    this.pixels = el("canvas", { class: "points", "aria-hidden": "true", "aria-label": "Points" });
     this.canvas = el("canvas", {
       class: "over", tabindex: "0", role: "application", "aria-roledescription": "plane of documents", "aria-describedby": "plane-keys",
       "aria-label": "Plane of documents: near each other where they are alike, concepts as regions",

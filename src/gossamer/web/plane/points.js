@@ -63,12 +63,12 @@ export class PointPainter {
 }
 
 function makeDisc(across) {
-  const side = Math.ceil(across) + 1;
+  const side = across < 2.4 ? 2 : Math.ceil(across) + 1; // three pixels would be a cross
   const cover = new Uint16Array(side * side);
   for (let y = 0; y < side; y++) {
     for (let x = 0; x < side; x++) {
       const distance = Math.hypot(x - (side - 1) / 2, y - (side - 1) / 2);
-      cover[y * side + x] = Math.round(256 * STRENGTH * Math.min(1, Math.max(0, across / 2 + 0.5 - distance)));
+      cover[y * side + x] = Math.round(256 * STRENGTH * Math.min(1, Math.max(0, across / 2 + (side === 2 ? 0.75 : 0.5) - distance)));
     }
   }
   return { side, cover };
