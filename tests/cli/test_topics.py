@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from bag import encode
 from cli.conftest import Run
 from explain.corpus import documents
-from gossamer import Index
+from gossamer import Client, Index
+from server.running import running
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +115,43 @@ def test_where_other_texts_would_be() -> None:
             list(topics.assignments.values()).count(concept.id) for concept in topics.concepts
         ]
     assert len(themes) == 150
+
+
+def test_a_group_is_named_for_good(run: Run, news: Path, tmp_path: Path) -> None:
+    path = tmp_path / "news.gsm"
+    shutil.copytree(news, path)
+    first, second, *_ = read(run, "topics", path, "--n", "5")["topics"]
+    renamed = read(run, "topics", path, "--n", "5", "--rename", f"{first['id']}= First of all ")["topics"]
+    assert [row["label"] for row in renamed][:2] == ["First of all", second["label"]]
+    assert read(run, "topics", path, "--n", "5")["topics"] == renamed
+    again = read(run, "topics", path, "--n", "5", "--rename", f"{first['id']}=")["topics"]
+    assert again[0]["label"] == first["label"]
+    for wrong in ("no id", "x=name", "=name"):
+        assert "812=" in run("topics", path, "--rename", wrong, ok=False).output
+    assert "999999" in run("topics", path, "--rename", "999999=Name", ok=False).output
+
+
+def test_the_same_concept_is_called_the_same_everywhere(run: Run, news: Path, tmp_path: Path) -> None:
+    """By the index, on the command line, over HTTP and by the client; one is named by hand."""
+    path = tmp_path / "news.gsm"
+    shutil.copytree(news, path)
+    query = "bread dough oven"
+    with Index.open(path) as index:
+        index.rename_concept(index.search(query)[0].path[1].id, "Named by hand")
+        expected = {step.id: step.label for hit in index.search(query, k=5) for step in hit.path}
+        assert "Named by hand" in expected.values()
+        for id, label in expected.items():
+            assert index.concept(id).label == label
+        assert index.labels(expected) == expected
+    found = read(run, "search", path, query, "-k", "5")["hits"]
+    assert {step["id"]: step["label"] for hit in found for step in hit["path"]} == expected
+    shown = run("search", path, query, "-k", "5", columns=200).output
+    assert "Named by hand" in shown
+    with running({"main": Index.open(path)}) as served, Client(served.url) as client:
+        hits = served.http.post("/v1/search", json={"query": query, "k": 5}).json()["hits"]
+        assert {step["id"]: step["label"] for hit in hits for step in hit["path"]} == expected
+        assert {id: client.concept(id).label for id in expected} == expected
+        whole = served.http.get("/v1/map", params={"depth": 64, "labels": "true"}).json()
+        assert expected.items() <= dict(zip(whole["ids"], whole["labels"], strict=True)).items()
+        client.rename_concept(next(iter(expected)), "Everything")
+        assert client.concept(next(iter(expected))).label == "Everything"

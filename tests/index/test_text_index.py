@@ -941,6 +941,22 @@ def test_an_index_of_format_version_2_can_be_read(tmp_path: Path) -> None:
         index.check()
 
 
+def test_an_index_of_format_version_3_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.gsm"
+    shutil.copytree(Path(__file__).parent.parent / "fixtures" / "index-v3.gsm", path)
+    for mode in ("r", "w"):
+        with Index.open(path, encode, mode=mode) as index:
+            assert len(index) == 79
+            assert index.info().snapshots == (1,)
+            assert index.state.labelling.current.operation == index.info().operation == 3
+            assert index.concepts(1)[1].label == "Named"
+            index.check()
+    with Index.open(path, encode) as index:
+        index.add("and it grows on", "new")
+        index.check()
+        assert "Named" in index.labels().values()
+
+
 # -- encoding ahead, and links that wait ------------------------------------------------------------
 
 

@@ -120,6 +120,8 @@ def _add(ix: Index, documents: list[Docstring], screen: Screen) -> None:
     texts, ids, metadata = zip(*((each.text, each.id, each.metadata) for each in documents), strict=True)
     with screen.bar("encoding", "documents", then="building the tree; slower the very first time") as bar:
         ix.add(texts, ids, metadata, progress=bar)
+    with screen.working("naming concepts"):
+        ix.settle()
 
 
 def _ask(ix: Index, question: str, k: int, screen: Screen) -> dict[str, Any]:

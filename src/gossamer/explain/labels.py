@@ -11,7 +11,7 @@ frequency. Breadth tells whether those that hold the term are everywhere in the 
 number of parts they are in over that of all members, both as exp(entropy). Shares are of passages in a sample; q is
 smoothed towards r where there are few siblings.
 
-The label has up to three terms: the best one, and others that members hold which have none of those before. A concept
+The label has up to four terms: the best one, and others that members hold which have none of those before. A concept
 that few terms cover is a mixture, and named by its parts.
 
 Everything here is a function of its arguments: no tree, no cache. See `proposals` for those.
@@ -27,8 +27,9 @@ from gossamer.explain.terms import Counts, Terms, contains, related
 Scores: TypeAlias = list[tuple[str, float]]
 """Keys of terms with their scores, best first."""
 
-_IN_LABEL: Final = 3
-"""Terms of a label, at most."""
+_IN_LABEL: Final = 4
+"""Terms of a label, at most. (Area under the ROC curve by meaning, mean of three levels of 20newsgroups and banking77:
+.898 with 3, .903 with 4.)"""
 
 _KEPT: Final = 10
 """Terms of a concept, at most."""
@@ -170,7 +171,7 @@ def _mask(key: str, passages: Sequence[Terms]) -> int:
 
 
 def in_label(scores: Sequence[float], holders: Holders, without: frozenset[int] = frozenset()) -> tuple[int, ...]:
-    """The places of the terms that make the label: the best, then up to two more by score and by whom they add.
+    """The places of the terms that make the label: the best, then up to three more by score and by whom they add.
 
     A term counts for its holders that hold none of those chosen, and a little for the others. `scores` are in falling
     order.

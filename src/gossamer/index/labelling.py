@@ -11,8 +11,8 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence, Set
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Condition, Lock, Thread, current_thread
@@ -54,6 +54,8 @@ _REST: Final = 1e-4
 """Seconds that the thread sleeps after each concept, so that searches need not wait for the interpreter."""
 _JOIN: Final = 0.1
 """Seconds between two looks at a thread that is to end."""
+_TRIES: Final = 3
+"""How often `finish` starts again because documents came while a labeller was at work."""
 _TOP: Final = 2
 """Levels that are labelled first where there are no labels yet."""
 _SAVED_FROM: Final = 1 / 16
@@ -176,12 +178,20 @@ class Labelling:
 
         `names`: wait for the labeller, too.
         """
-        with deadline.holding(self._one_pass):
-            self._pass(deadline.check)
-        if names and self._labeller is not None:
-            with deadline.holding(self._one_naming):
+        for _ in range(_TRIES):
+            with deadline.holding(self._one_pass):
+                self._pass(deadline.check)
+            if not names or self._labeller is None:
+                break
+            with suppress(_ChangedError), deadline.holding(self._one_naming):
                 self._give_names(deadline.check)
+                break
         self._save()
+
+    def outdate(self) -> None:
+        """Say that the tree is another one than that of its operation: no label is taken as made for it."""
+        self._members = None
+        self._publish(partial(replace, operation=-1))
 
     def stop(self) -> None:
         """End the thread, and wait until it has ended. Labels that are not made yet are not made any more.
@@ -241,12 +251,12 @@ class Labelling:
         """Wait until no change has come for a while, then make labels; returns whether to go on."""
         try:
             if self._wait_until_quiet():
-                with self._one_pass:
+                with self._holding(self._one_pass):
                     made = self._pass(self._rest)
                 if made and made >= _SAVED_FROM * len(self.current.of):
                     self._save()
                 if self._labeller is not None:
-                    with self._one_naming:
+                    with self._holding(self._one_naming):
                         self._give_names(self._rest)
                     self._save()
                 return True
@@ -268,6 +278,17 @@ class Labelling:
                 self._waiting.wait(left)
             self._thread = None
             return False
+
+    @contextmanager
+    def _holding(self, lock: Lock) -> Iterator[None]:
+        """``with lock``, but give up when the index is closed: Ctrl-C can make another thread leave a lock held."""
+        while not lock.acquire(timeout=_JOIN):
+            if self._stopped:
+                raise _StoppedError
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _rest(self) -> None:
         if self._stopped:
@@ -334,8 +355,8 @@ class Labelling:
                 text = ask(labeller, request)
             finally:
                 self._asking = False
-            if self._stopped:
-                raise _StoppedError
+            if self._stopped:  # closed while the labeller was at work
+                return
             name = Name(text, members.sketch(node))
             self._publish(partial(Labels.with_name, node=node, name=name))
 

@@ -312,7 +312,7 @@ class IndexState:
             _log.warning("reading %s again after an error: %r", self.store.where, error)
             try:
                 self.tree.load()
-                self.labelling.load()
+                self.labelling.outdate()
             except BaseException as second:
                 self._broken = second
                 raise

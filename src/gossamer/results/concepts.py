@@ -44,7 +44,7 @@ class Concept:
     depth: int
     """Steps from the root, along the path."""
     label: str
-    """Up to three terms that set it apart from its siblings; for a leaf the beginning of its text. Never empty."""
+    """A name, or up to four terms that tell it from its siblings; of a leaf the beginning of its text. Never empty."""
     parent: int | None
     """Id of the parent; None for the root."""
     children: tuple[int, ...]
