@@ -162,6 +162,7 @@ def test_usage_errors_are_two(run: Run, ready: Path) -> None:
         (("index", "{ready}", "--to", "{ready}", "--encoder", "word2vec"), "no encoder 'word2vec'.*--encoder minilm"),
         (("index", "{ready}", "--to", "{ready}", "--encoder", "st:x"), "built with the encoder 'lsa'"),
         (("index", "{ready}", "--to", "{ready}", "--max-tokens", "9"), "--max-tokens is chosen when"),
+        (("index", "{ready}", "--to", "{ready}", "--language", "german"), "--language is chosen when"),
         (("models", "pull", "bert"), "there is no model 'bert'"),
         (("models", "path", "bert"), "there is no model 'bert'"),
     ],

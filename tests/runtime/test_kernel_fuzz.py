@@ -387,9 +387,8 @@ def _validate(w: World) -> None:
 
 def _words(some: World) -> None:
     """Documents of any length, removed ones included, with weights and lengths that are no numbers."""
-    words = Words.empty("none").changed(
-        (), [WordsOf(DocumentNumber(at), "sun moon " * (at % 5), "") for at in range(1, 9)]
-    )
+    documents = [WordsOf(DocumentNumber(at), "sun moon " * (at % 5), "") for at in range(1, 9)]
+    words = Words.empty("none").changed((), documents).compact()
     s, p = words.sequences, words.postings
     poisoned = s._replace(lengths=np.resize(some.X, len(s.lengths)).astype(np.float32))
     places = np.arange(len(s.lengths))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -71,3 +72,32 @@ def test_help_names_every_command() -> None:
     assert done.exit_code == 0
     for command in ("build", "search", "scale", "memory", "filter", "stream"):
         assert command in done.stdout
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    """A data folder with texts and vectors, as the ready ones are."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{at}" for at in range(200)])
+    corpus, queries = ([" ".join(rng.choice(words, 9)) for _ in range(count)] for count in (400, 120))
+    folder = tmp_path / "data" / "embeddings"
+    folder.mkdir(parents=True)
+    setup = json.dumps({"corpus": corpus, "queries": queries, "targets": []})
+    (folder / "qqp-setup.json.gz").write_bytes(gzip.compress(setup.encode()))
+    for name, texts in (("corpus", corpus), ("queries", queries)):
+        np.save(folder / f"qqp-minilm-{name}.npy", rng.normal(size=(len(texts), 16)).astype(np.float16))
+    return tmp_path / "data"
+
+
+def test_text_and_words_on_texts(questions: Path, tmp_path: Path) -> None:
+    arguments = ["--data", str(questions), "--count", "10", "--json", str(tmp_path / "out.json")]
+    done = runner.invoke(bench, ["text", *arguments])
+    assert done.exit_code == 0, done.output
+    latency, batch, size = json.loads((tmp_path / "out.json").read_text())["tables"]
+    assert {row["call"] for row in latency["rows"]} >= {"dense", "hybrid", "filter, 1 %", "explain", "flat scan"}
+    assert [row["call"] for row in batch["rows"]] == ["dense", "hybrid"]
+    assert all(row["value"] >= 0 for row in size["rows"])
+    done = runner.invoke(bench, ["words", "--collection", "qqp", *arguments])
+    assert done.exit_code == 0, done.output
+    (engines,) = json.loads((tmp_path / "out.json").read_text())["tables"]
+    assert [row["engine"] for row in engines["rows"]] == ["gossamer", "Tantivy", "SQLite FTS5"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -78,6 +78,9 @@ def index(
     max_tokens: Annotated[
         int | None, typer.Option(min=0, help="Split longer texts into passages (200); 0 never splits.")
     ] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Words are found in all their forms: english, german, …, or none. Else detected.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -96,7 +99,7 @@ def index(
         on_error=on_error.value,
     )  # fmt: skip
     start, tally = time.perf_counter(), Tally()
-    made = _create_if_missing(to, encoder, max_tokens, screen)
+    made = _create_if_missing(to, encoder, {"max_tokens": max_tokens, "language": language}, screen)
     with opened(to, screen, "w", encoder) as ix:
         if not made:
             prepare_encoder(ix.info().encoder, screen)
@@ -113,19 +116,22 @@ def index(
         raise typer.Exit(INTERRUPTED)
 
 
-def _create_if_missing(path: Path, encoder: str | None, max_tokens: int | None, screen: Screen) -> bool:
-    """Create the index if there is none; returns whether it was created."""
+def _create_if_missing(path: Path, encoder: str | None, options: Mapping[str, Any], screen: Screen) -> bool:
+    """Create the index, with the options that are not None, if there is none; returns whether it was created."""
+    chosen = {name: value for name, value in options.items() if value is not None}
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        if max_tokens is not None:
-            raise ParameterError(f"--max-tokens is chosen when an index is made, and {path} exists: leave it out")
+        for name in chosen:
+            option = f"--{name.replace('_', '-')}"
+            raise ParameterError(f"{option} is chosen when an index is made, and {path} exists: leave it out")
         return False
     name = encoder or "minilm"
     prepare_encoder(name, screen)
     with screen.working(f"making {path.name}"):
         from gossamer.index import Index
 
-        splitting: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens or None}
-        Index.create(path, name, **splitting).close()
+        if "max_tokens" in chosen:
+            chosen["max_tokens"] = chosen["max_tokens"] or None
+        Index.create(path, name, **chosen).close()
     return True
 
 

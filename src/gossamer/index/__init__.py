@@ -7,6 +7,7 @@ upsert          a batch → the change of the store
 chunking        a text → passages
 encoding        the index's encoder: found again, checked
 replay          the log → the tree; snapshots
+words           the words of all documents, in step with them
 query           a query in all its forms, and where it looks
 ranking         a query → documents, best first
 hits            a ranking → hits

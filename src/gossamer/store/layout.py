@@ -20,7 +20,7 @@ class Layout:
 
     documents.sqlite     the database (with -wal and -shm beside it while it is open)
     documents.sums       checksums of its pages, and the number of the newest acknowledged operation
-    snapshot-<seq>/      tree and whitener after operation <seq>
+    snapshot-<seq>/      tree, whitener and words after operation <seq>
     labels               labels of concepts; made again where the file is missing, damaged or behind
     plane/               where documents lie in the plane; made again if it is missing
     writer.lock          held by the process that writes
