@@ -37,13 +37,16 @@ def test_documents_by_words() -> None:
 
 
 def test_scores_add_up_and_ties_go_to_the_lower_number() -> None:
-    ranked = fusion.fused({5: (0.5, 50), 4: (0.5, 40), 9: (0.4, 90)}, {9: 0.2, 7: 0.3})
+    best = {5: (0.5, 50), 4: (0.5, 40), 9: (0.4, 90), 6: (0.3, 60)}
+    ranked = fusion.fused(best, {9: 0.2, 7: 0.3}, 2)
     assert [(found.document, found.passage, found.score) for found in ranked] == [
         (9, 90, 0.4 + 0.2),
         (4, 40, 0.5),
         (5, 50, 0.5),
     ]
     assert [found.lexical for found in ranked] == [0.2, 0.0, 0.0]
+    assert [found.document for found in fusion.fused(best, {}, 1)] == [4, 5]
+    assert [found.document for found in fusion.fused(best, {}, 9)] == [4, 5, 9, 6]
 
 
 @given(dense=SCORES, lexical=SCORES, k=st.integers(1, 5), depth=st.integers(1, 30))
@@ -51,9 +54,9 @@ def test_what_is_complete_cannot_change(dense: dict[int, float], lexical: dict[i
     """Of lists read to any depth: where the first k are final, they are those of the whole lists."""
     documents = sorted(dense, key=lambda document: (-dense[document], document))
     by_words = [document for document in fusion.by_lexical_score(lexical, None) if document in dense]
-    whole = fusion.fused({document: (dense[document], document) for document in documents}, lexical)
+    whole = fusion.fused({document: (dense[document], document) for document in documents}, lexical, k)
     seen = set(documents[:depth]) | set(by_words[:depth])
-    part = fusion.fused({document: (dense[document], document) for document in seen}, lexical)
+    part = fusion.fused({document: (dense[document], document) for document in seen}, lexical, k)
     floor = dense[documents[depth - 1]] if depth < len(documents) else -math.inf
     beyond = lexical[by_words[depth]] if depth < len(by_words) else 0.0
     if fusion.is_complete(part, k, floor, beyond):

@@ -19,7 +19,7 @@ from gossamer.runtime import deadline
 
 
 class Ranking(NamedTuple):
-    """Documents, best first."""
+    """The k best documents, best first, and those that score as the last of them."""
 
     found: list[Scored]
     visited: int
@@ -36,7 +36,7 @@ class _Near(NamedTuple):
 
 
 def rank(view: View, queries: Sequence[Query], k: int, scope: Scope) -> list[Ranking]:
-    """For each query at least the k best documents in scope; all of them where there are fewer."""
+    """For each query the k best documents in scope; all of them where there are fewer."""
     depth = max(4 * k, 50)
     near = _nearest(view, queries, depth, scope)
     return [_ranked(view, query, k, scope, depth, found) for query, found in zip(queries, near, strict=True)]
@@ -50,7 +50,7 @@ def _ranked(view: View, query: Query, k: int, scope: Scope, depth: int, near: _N
         deadline.check()
         by_words = [document for document in order[:depth] if document not in near.best]
         visited += near.visited + len(by_words)
-        ranked = fused(near.best | _best_passages(view, query, by_words, scope), query.lexical)
+        ranked = fused(near.best | _best_passages(view, query, by_words, scope), query.lexical, k)
         if is_complete(ranked, k, near.floor, query.lexical[order[depth]] if depth < len(order) else 0.0):
             return Ranking(ranked, visited)
         depth *= 4
@@ -134,7 +134,8 @@ class AllScores:
             estimates[but] = -np.inf
         if len(estimates) <= k:
             return np.flatnonzero(estimates > -np.inf)
-        return np.flatnonzero(estimates >= np.partition(estimates, -k)[-k] - 2.0 * self.error)
+        last = estimates.max() if k == 1 else np.partition(estimates, -k)[-k]
+        return np.flatnonzero(estimates >= last - 2.0 * self.error)
 
 
 def _best_of_each(owners: Longs, cosines: Doubles) -> tuple[Longs, Doubles]:
