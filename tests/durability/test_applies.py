@@ -39,12 +39,12 @@ def test_a_vector_of_any_size_goes_in_and_is_found(tmp_path: Path, value: float)
     with Index.create(path, never) as index:
         index.add([f"t{at}" for at in range(1600)], vectors=np.concatenate([x, -x]))
         index.add("extreme", "extreme", vectors=extreme)
-        assert index.search(vector=extreme, k=3)
+        assert index.search(vector=extreme[0], k=3)
         index.search(vector=np.full(DIM, 1e-42, np.float32))
         index.check()
     with Index.open(path, never) as index:
         assert "extreme" in index
-        found = index.search(vector=extreme, k=1)
+        found = index.search(vector=extreme[0], k=1)
         assert found[0].id == "extreme" or value == 0.0
         index.check()
 

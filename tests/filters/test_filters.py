@@ -316,6 +316,35 @@ def test_numbers_compare_exactly(order: str, operand: float, values: list[float]
     assert select(where, documents) == [matches(where, document) for document in documents]
 
 
+ALIKE: list[list[dict[str, Any]]] = [
+    [{"a": {"b": "x"}}, {"a": {"b": "y"}}, {"a": {"b": "x"}}],
+    [{"a": {"b": 3}}, {"a": {}}, {}],
+    [{"a": {"b": 3}}, {"a": [{"b": 4}]}, {"a": 5}],
+    [{"a": {"b": ["x", "y"]}}, {"a": {"b": ["y"]}}, {"a": {"b": ["z", "x", "x"]}}],
+    [{"a": {"b": [1, 2]}}, {"a": {"b": [2**63]}}],
+    [{"a": {"b": [1, 2]}}, {"a": {"b": [3]}}],
+    [{"a": {"b": ["x", "y"]}}, {"a": {"b": []}}],
+    [{"a": {"b": [["x"], {"b": "x"}]}}, {"a": {"b": [["y"]]}}],
+    [{"a": {"b": {"b": "x"}}}, {"a": {"b": {"b": 3}}}],
+    [{}, {}, {"a": {"b": None}}],
+]
+
+
+@pytest.mark.parametrize("documents", ALIKE, ids=repr)
+def test_documents_alike_are_as_documents_one_by_one(documents: list[dict[str, Any]]) -> None:
+    """Values of one kind are taken together."""
+    column = Column(("a", "b"))
+    column.extend(documents)
+    column.extend(documents)
+    conditions: list[Any] = ["x", 3, None, {"$gte": 2}, {"$exists": True}, {"$in": ["y", 1]}, {"$startswith": "z"}]
+    for condition in conditions:
+        where = {"a.b": condition}
+        node = parse(where)
+        expected = [matches(where, document) for document in documents]
+        assert evaluate(node, lambda _: column, column.rows).tolist() == expected * 2
+    assert column.present == any(matches({"a.b": {"$exists": True}}, document) for document in documents)
+
+
 @settings(max_examples=200)
 @given(metadata=metadatas)
 def test_every_value_is_found_under_its_own_key(metadata: dict[str, Any]) -> None:

@@ -26,13 +26,16 @@ def test_a_document_counts_by_its_best_passage() -> None:
 
 
 def test_scores_add_up_and_ties_go_to_the_lower_number() -> None:
-    ranked = fusion.fused({5: (0.5, 50), 4: (0.5, 40), 9: (0.4, 90)}, {9: 0.2, 7: 0.3})
+    best = {5: (0.5, 50), 4: (0.5, 40), 9: (0.4, 90), 6: (0.3, 60)}
+    ranked = fusion.fused(best, {9: 0.2, 7: 0.3}, 2)
     assert [(found.document, found.passage, found.score) for found in ranked] == [
         (9, 90, 0.4 + 0.2),
         (4, 40, 0.5),
         (5, 50, 0.5),
     ]
     assert [found.lexical for found in ranked] == [0.2, 0.0, 0.0]
+    assert [found.document for found in fusion.fused(best, {}, 1)] == [4, 5]
+    assert [found.document for found in fusion.fused(best, {}, 9)] == [4, 5, 9, 6]
 
 
 @given(dense=SCORES, lexical=SCORES, k=st.integers(1, 5), depth=st.integers(1, 30))
@@ -41,13 +44,13 @@ def test_who_has_less_than_is_needed_cannot_enter(
 ) -> None:
     """Of nearest documents to any depth, and those whose words are enough: the first k are those of all documents."""
     documents = sorted(dense, key=lambda document: (-dense[document], document))
-    whole = fusion.fused({document: (dense[document], document) for document in documents}, lexical)
-    part = fusion.fused({document: (dense[document], document) for document in documents[:depth]}, lexical)
+    whole = fusion.fused({document: (dense[document], document) for document in documents}, lexical, k)
+    part = fusion.fused({document: (dense[document], document) for document in documents[:depth]}, lexical, k)
     floor = dense[documents[depth - 1]] if depth < len(documents) else -math.inf
     needed = fusion.lexical_needed(part, k, floor)
     if needed >= 0.0:
         seen = {*documents[:depth], *(document for document in documents if lexical.get(document, 0.0) > needed)}
-        found = fusion.fused({document: (dense[document], document) for document in seen}, lexical)
+        found = fusion.fused({document: (dense[document], document) for document in seen}, lexical, k)
         assert [each.score for each in found[:k]] == [each.score for each in whole[:k]]
     else:
         assert len(part) < k

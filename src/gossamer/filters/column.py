@@ -8,6 +8,7 @@ is a comparison of arrays, and costs about a nanosecond for each document.
 import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -67,7 +68,8 @@ class Column:
         first, last = self.rows, self.rows + len(metadata)
         simple = self._simple_entries(metadata)
         if simple is not None:
-            self._append(np.arange(first, last, dtype=np.int32), *simple)
+            places, kinds, values = simple
+            self._append(first + places, kinds, values)
         else:
             self._append_each(range(first, last), metadata)
         self.rows = last
@@ -162,26 +164,32 @@ class Column:
 
     # -- writing -----------------------------------------------------------------------------------
 
-    def _simple_entries(self, metadata: Sequence[Mapping[str, Any]]) -> tuple[Kinds, Longs] | None:
-        """The entries of documents that all have a text, or all a whole number, or all nothing; else None.
+    def _simple_entries(self, metadata: Sequence[Mapping[str, Any]]) -> tuple[Ints, Kinds, Longs] | None:
+        """Places in `metadata`, kinds and values of the entries where all values are of one kind; None where not.
 
-        Most fields are like this, and to take them together is ten times as fast.
+        Most fields are like this (texts, whole numbers, lists of texts, nothing), and to take them together is several
+        times as fast.
         """
-        if len(self._path) > 1:
-            return None
-        (name,) = self._path
-        values = [each.get(name, _ABSENT) for each in metadata]
+        values: list[Any] = list(metadata)
+        for name in self._path:
+            if not {dict, object}.issuperset(map(type, values)):
+                return None
+            values = [each.get(name, _ABSENT) if each is not _ABSENT else each for each in values]
+        places = np.arange(len(values), dtype=np.int32)
+        if set(map(type, values)) == {list} and all(values):
+            places = np.repeat(places, [len(each) for each in values])
+            values = list(chain.from_iterable(values))
         types = set(map(type, values))
         if types == {str}:
             kind, numbers = _TEXT, np.array(self._texts.encode(values), np.int64)
         elif types == {int} and min(values) >= _LEAST and max(values) <= _MOST:
             kind, numbers = _WHOLE, np.array(values, np.int64)
         elif types <= {object}:
-            return np.zeros(len(values), np.uint8), np.zeros(len(values), np.int64)
+            kind, numbers = MISSING, np.zeros(len(values), np.int64)
         else:
             return None
-        self.present = True
-        return np.full(len(values), kind, np.uint8), numbers
+        self.present = self.present or kind != MISSING
+        return places, np.full(len(values), kind, np.uint8), numbers
 
     def _append_each(self, rows: Iterable[int], metadata: Iterable[Mapping[str, Any]]) -> None:
         found_rows: list[int] = []

@@ -130,7 +130,9 @@ class DocumentTable:
 
     def matching(self, db: sqlite3.Connection, where: Node) -> Flags:
         """A flag for each passage, set where its document matches a filter."""
-        return self._metadata.matching(db, self._numbers, where).view(np.uint8).take(self._row_of)
+        flags = self._metadata.matching(db, self._numbers, where).view(np.uint8)
+        one_each = self._ascending and len(self._row_of) == len(self._numbers)
+        return flags if one_each else flags.take(self._row_of)
 
     def unknown_fields(self, db: sqlite3.Connection, where: Node) -> tuple[str, ...]:
         """A sentence for each field that a filter compares and no document has."""

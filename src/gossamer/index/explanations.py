@@ -50,8 +50,8 @@ def place(
     paths = view.paths_of(found.passage for found in scored)
     placed = []
     for found, rank, path, concepts in zip(scored, ranks, paths, view.describe(paths), strict=True):
-        at, row = read[found.passage]
-        placed.append(Placed(found, row, rank, path, concepts, at.start, row.text[at.start : at.stop]))
+        start, stop, row = read[found.passage]
+        placed.append(Placed(found, row, rank, path, concepts, start, row.text[start:stop]))
     return placed
 
 

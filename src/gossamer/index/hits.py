@@ -15,10 +15,8 @@ from gossamer.store.rows import ReadPassage
 
 def hits_of(view: View, queries: Sequence[Query], rankings: Sequence[Ranking], k: int, *, explain: bool) -> list[Hits]:
     """The k best of each ranking. What all of them show is read and put into words together."""
-    candidates = [ranking.found[:k] if ranking.in_order else _candidates(ranking.found, k) for ranking in rankings]
-    read = rows.read_passages(view.db, {found.passage for found in chain(*candidates)})
-    final = [ranking.in_order for ranking in rankings]
-    best = [found if done else _best(found, k, read) for found, done in zip(candidates, final, strict=True)]
+    read = rows.read_passages(view.db, {found.passage for ranking in rankings for found in ranking.found})
+    best = [ranking.found[:k] if ranking.in_order else _best(ranking.found, k, read) for ranking in rankings]
     ranks = chain.from_iterable(range(1, len(found) + 1) for found in best)
     placed = place(view, list(chain(*best)), ranks, read)
     ends = accumulate(map(len, best), initial=0)
@@ -26,17 +24,9 @@ def hits_of(view: View, queries: Sequence[Query], rankings: Sequence[Ranking], k
     return [_hits(view, *each, explain) for each in zip(queries, rankings, answers, strict=True)]
 
 
-def _candidates(ranked: list[Scored], k: int) -> list[Scored]:
-    """The k best, and those that score as the last of them: their ids decide."""
-    if len(ranked) <= k:
-        return ranked
-    least = ranked[k - 1].score
-    return [found for found in ranked if found.score >= least]
-
-
-def _best(candidates: Iterable[Scored], k: int, read: Mapping[PassageNumber, ReadPassage]) -> list[Scored]:
+def _best(ranked: Iterable[Scored], k: int, read: Mapping[PassageNumber, ReadPassage]) -> list[Scored]:
     """The k best, of equal scores those with the lower ids."""
-    return sorted(candidates, key=lambda found: (-found.score, read[found.passage].document.id))[:k]
+    return sorted(ranked, key=lambda found: (-found.score, read[found.passage].document.id))[:k]
 
 
 def _hits(view: View, query: Query, ranking: Ranking, placed: Sequence[Placed], explain: bool) -> Hits:

@@ -23,7 +23,7 @@ searched deeper."""
 
 
 class Ranking(NamedTuple):
-    """Documents, best first."""
+    """The k best documents, best first, and those that score as the last of them."""
 
     found: list[Scored]
     visited: int
@@ -42,7 +42,7 @@ class _Near(NamedTuple):
 
 
 def rank(view: View, queries: Sequence[Query], k: int, scope: Scope) -> list[Ranking]:
-    """For each query at least the k best documents in scope; all of them where there are fewer."""
+    """For each query the k best documents in scope; all of them where there are fewer."""
     depth = max(4 * k, 50)
     near = _nearest(view, queries, depth, scope)
     return [_ranked(view, query, k, scope, depth, found) for query, found in zip(queries, near, strict=True)]
@@ -58,11 +58,11 @@ def _ranked(view: View, query: Query, k: int, scope: Scope, depth: int, near: _N
         visited += near.visited
         for by_words in (k, depth):  # more of them raise the threshold where words count much
             visited += _add_passages(view, query, query.lexical.best(by_words, among).documents, scope, best)
-            needed = lexical_needed(ranked := fused(best, _lexical(query, best)), k, floor)
+            needed = lexical_needed(ranked := fused(best, _lexical(query, best), k), k, floor)
             more = query.lexical.above(needed, among).documents if needed >= 0.0 else None
             if more is not None and len(more) <= _MORE * depth:
                 if added := _add_passages(view, query, more, scope, best):
-                    ranked = fused(best, _lexical(query, best))
+                    ranked = fused(best, _lexical(query, best), k)
                 return Ranking(ranked, visited + added)
         depth *= 4
         (near,) = _nearest(view, [query], depth, scope)
@@ -76,7 +76,9 @@ def _add_passages(view: View, query: Query, documents: Longs, scope: Scope, best
 
 
 def _lexical(query: Query, documents: Iterable[DocumentNumber]) -> dict[DocumentNumber, float]:
-    """The lexical part of the scores of some documents."""
+    """The lexical part of the scores of some documents; empty for a query without words."""
+    if not query.lexical.words:
+        return {}
     numbers = list(documents)
     return dict(zip(numbers, query.lexical.of(np.array(numbers, np.int64)).tolist(), strict=True))
 
@@ -144,7 +146,7 @@ class AllScores:
         documents = self.documents[places].tolist()
         best = _best(self._view, self._query, self._view.table.passages(documents))
         lexical = _lexical(self._query, documents)
-        return [Scored(number, best[number][1], best[number][0], lexical[number]) for number in documents]
+        return [Scored(number, best[number][1], best[number][0], lexical.get(number, 0.0)) for number in documents]
 
     def about(self, score: float) -> Longs:
         """Places of documents that may have this score."""
@@ -158,7 +160,8 @@ class AllScores:
             estimates[but] = -np.inf
         if len(estimates) <= k:
             return np.flatnonzero(estimates > -np.inf)
-        return np.flatnonzero(estimates >= np.partition(estimates, -k)[-k] - 2.0 * self.error)
+        last = estimates.max() if k == 1 else np.partition(estimates, -k)[-k]
+        return np.flatnonzero(estimates >= last - 2.0 * self.error)
 
 
 def _best_of_each(owners: Longs, cosines: Doubles) -> tuple[Longs, Doubles]:

@@ -59,12 +59,18 @@ def best_of(
     return best
 
 
-def fused(best: Mapping[DocumentNumber, Best], lexical: Mapping[DocumentNumber, float]) -> list[Scored]:
-    """Documents by their score, best first; of equal scores the lower number."""
-    scored = [
-        Scored(document, passage, cosine, lexical.get(document, 0.0)) for document, (cosine, passage) in best.items()
-    ]
-    return sorted(scored, key=lambda found: (-found.score, found.document))
+def fused(best: Mapping[DocumentNumber, Best], lexical: Mapping[DocumentNumber, float], k: int) -> list[Scored]:
+    """The k documents with the highest scores, and those that score as the last of them; best first, of equal scores
+    the lower number."""
+    if lexical:
+        parts = ((document, *found, lexical.get(document, 0.0)) for document, found in best.items())
+    else:
+        parts = ((document, *found, 0.0) for document, found in best.items())
+    ranked = sorted((-(dense + words), document, passage, dense, words) for document, dense, passage, words in parts)
+    if len(ranked) > k:
+        least = ranked[k - 1][0]
+        ranked = [found for found in ranked if found[0] <= least]
+    return [Scored(*found[1:]) for found in ranked]
 
 
 def lexical_needed(ranked: Sequence[Scored], k: int, dense: float) -> float:

@@ -29,6 +29,9 @@ CURE = "restore it from a copy, or run gossamer repair"
 _LISTED = "(SELECT value FROM json_each(?))"
 """A list of any length as one SQL parameter."""
 
+_FEW = 100
+"""Values that are SQL parameters of their own; SQLite has a limit, in old versions 999."""
+
 _DOCUMENTS = "SELECT document, id, text, metadata, crc FROM documents"
 _PASSAGES = "SELECT passage, document, start, stop, born, crc FROM passages WHERE gone IS NULL"
 
@@ -182,9 +185,10 @@ def count_values(
 
 
 class ReadPassage(NamedTuple):
-    """A passage and its document."""
+    """The part `text[start:stop]` of a document."""
 
-    place: PassageRow
+    start: int
+    stop: int
     document: DocumentRow
 
 
@@ -193,11 +197,14 @@ def read_passages(db: sqlite3.Connection, numbers: Iterable[PassageNumber]) -> d
     wanted = list(numbers)
     query = (
         "SELECT passage, document, start, stop, born, p.crc, document, id, text, metadata, d.crc FROM passages AS p "
-        f"JOIN documents AS d USING (document) WHERE gone IS NULL AND passage IN ({_marks(wanted)})"
+        "JOIN documents AS d USING (document) WHERE gone IS NULL AND passage IN "
     )
-    found = {
-        row[0]: ReadPassage(checked_passage(row[:6]), checked_document(row[6:])) for row in db.execute(query, wanted)
-    }
+    few = len(wanted) <= _FEW  # a mark for each is faster than a list, which may have any length
+    query += f"({','.join('?' * len(wanted))})" if few else _LISTED
+    found: dict[PassageNumber, ReadPassage] = {}
+    for row in db.execute(query, wanted if few else (_listed(wanted),)):
+        _check_passage(row[:6])
+        found[row[0]] = ReadPassage(row[2], row[3], checked_document(row[6:]))
     return _complete(wanted, found, "passage")
 
 
@@ -362,10 +369,14 @@ def checked_document(row: Sequence[Any]) -> DocumentRow:
 
 def checked_passage(row: Sequence[Any]) -> PassageRow:
     """A row of `passages`; `CorruptError` where its checksum differs."""
+    _check_passage(row)
+    return PassageRow(*row[:4])
+
+
+def _check_passage(row: Sequence[Any]) -> None:
     *values, crc = row
     if row_crc(*values) != crc:
         raise CorruptError(f"passage {values[0]!r} was altered on disk: {CURE}")
-    return PassageRow(*values[:4])
 
 
 def vector_crc(passage: int, blob: bytes) -> int:
@@ -427,11 +438,6 @@ def _upper_levels(text: str) -> str:
         if token in ("]", "}"):
             level -= 1
     return "".join(kept)
-
-
-def _marks(values: Sequence[int]) -> str:
-    """Question marks for some values. A list as one parameter takes longer, but may have any length."""
-    return ",".join("?" * len(values))
 
 
 def _listed(values: Iterable[int] | Iterable[str]) -> str:
