@@ -77,6 +77,59 @@ def test_folders_with_all_sorts_of_files(run: Run, tmp_path: Path) -> None:
     assert changes(index(run, folder, "--to", to, "--prune", "--glob", "*.txt", "--glob", "*.csv")) == (0, 0, 3, 3)
 
 
+def test_what_was_left_out_is_told(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a.png", "b.png", "c.xyz", "LICENSE"):
+        (folder / name).write_text("not read")
+    (folder / "package.json").write_text('{"name": "x", "version": 3}')
+    (folder / "broken.json").write_text("{")
+    (folder / "a.rst").write_text("Foxes\n=====\n\nThey live in the forest.")
+    (folder / "rows.csv").write_text("url,title,body\nu1,Owls,They hunt at night\n")
+    arguments = ("index", folder, "--to", tmp_path / "x.gsm", "--encoder", "lsa")
+    told = run(*arguments, columns=300).stderr
+    assert "not read: 2 .png files, 1 file without a suffix, 1 .xyz file: no reader (--glob reads them as text)" in told
+    assert "not read: 1 .json file: no field with text" in told
+    assert "not read: 1 broken" in told
+    assert "1 rows: the text is from 'title + body', the id is the file and the line" in told
+    assert "broken.json: not valid JSON" in told
+    summary = json.loads(run(*arguments, "--json").stdout)
+    assert {"suffix": ".png", "reason": "no reader", "files": 2} in summary["unread"]
+    assert summary["fields"] == [{"text": "title + body", "id": None, "rows": 1}]
+    stopped = run(*arguments, "--on-error", "raise", ok=False)
+    assert "broken.json: not valid JSON" in stopped.stderr
+    with Index.open(tmp_path / "x.gsm", mode="r") as ix:
+        assert ix.get("rows.csv:2").text == "Owls. They hunt at night"
+
+
+def test_documents_of_files_that_are_gone(run: Run, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(f"The text of {name} is about foxes.")
+    arguments = ("index", tmp_path, "--to", tmp_path / "x.gsm", "--encoder", "lsa")
+    assert "--prune" not in run(*arguments).stderr
+    (tmp_path / "b.txt").unlink()
+    told = run(*arguments, columns=300).stderr
+    assert "1 document in" in told
+    assert "not in what was read now, such as 'b.txt': if their files are gone, --prune removes them" in told
+    assert "--prune" not in run(*arguments, "--prune").stderr
+
+
+def test_ids_from_another_field_are_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("url,nr,text\nu1,7,Owls hunt at night\nu2,8,Bears sleep in winter\n")
+    arguments = ("index", tmp_path / "a.csv", "--to", tmp_path / "x.gsm", "--encoder", "lsa")
+    run(*arguments, "--id-field", "url")
+    for other in (("--id-field", "nr"), ()):
+        refused = run(*arguments, *other, ok=False)
+        assert refused.exit_code == 1
+        assert "is in the index as 'u1', and would be there twice. Use --id-field url" in refused.stderr
+    run("index", tmp_path / "a.csv", "--to", tmp_path / "y.gsm", "--encoder", "lsa")
+    refused = run("index", tmp_path / "a.csv", "--to", tmp_path / "y.gsm", "--id-field", "nr", ok=False)
+    assert "is in the index as 'a.csv:2'" in refused.stderr
+    assert "the --id-field of before" in refused.stderr
+    (tmp_path / "b.csv").write_text("url,text\nu9,Foxes live in the forest\n")  # other documents are welcome
+    run("index", tmp_path / "b.csv", "--to", tmp_path / "y.gsm", "--id-field", "url")
+
+
 def test_fields_and_lines_and_standard_input(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("url,body,text\nu1,The body counts,not this\nu2,Another body,nor this\n")
     to = tmp_path / "x.gsm"

@@ -216,4 +216,5 @@ def test_output_fits_the_terminal(run: Run, ready: Path, columns: int) -> None:
         ("models", "list"),
     ):
         for line in run(*command, columns=columns).stdout.splitlines():
-            assert cell_len(line) <= columns, (command, line)
+            name = command[0] == "models" and not line.startswith(" ")  # in one piece, so that it can be pasted
+            assert name or cell_len(line) <= columns, (command, line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import ModuleType
 
@@ -87,3 +88,11 @@ def test_minilm_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtraError, match=r'pip install "gossamer\[onnx\]"'):
         load_encoder("minilm").encode(["a"])
+
+
+def test_telemetry_is_off_before_onnxruntime_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # the import fails, so what is set was set before
+    with pytest.raises(MissingExtraError):
+        load_encoder("minilm").encode(["a"])
+    assert os.environ["ORT_DISABLE_TELEMETRY"] == "1"

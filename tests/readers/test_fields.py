@@ -211,3 +211,16 @@ def test_names_of_fields_without_end_do_not_fill_a_message(tmp_path: Path) -> No
 def test_fields_of_tables_are_what_they_say(text: str, value: Any) -> None:
     assert typed(text) == value
     assert type(typed(text)) is type(value)
+
+
+def test_a_table_of_numbers_in_a_folder_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("# a comment\n1,2,3\n4,5,6\n")
+    (tmp_path / "b.json").write_text('{"name": "x"}')
+    reading = read(tmp_path, on_error="auto")
+    assert list(reading) == []
+    assert (reading.broken, reading.unread) == (
+        0,
+        {(".csv", "no field with text"): 1, (".json", "no field with text"): 1},
+    )
+    with pytest.raises(InputError, match=r"no text: .*--text-field name\)"):
+        list(read(tmp_path / "b.json", on_error="auto"))

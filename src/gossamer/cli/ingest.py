@@ -151,9 +151,10 @@ class Ingest:
                     raise _other_ids(record, document.id, "the --id-field of before, or none")
 
     def _with_value(self, value: str) -> list[str]:
-        """Ids of documents that have `value` as an id in their metadata, under one of the names that the first has."""
-        (example,) = self._ix.get([next(iter(self._known))])
-        names = [name for name, held in example.metadata.items() if isinstance(held, str | int)]
+        """Ids of documents with `value` in their metadata, under a name that the first of them by id has."""
+        (example,) = self._ix.get([min(self._known)])
+        named = [name for name, held in example.metadata.items() if isinstance(held, str | int)]
+        names = [name for name in named if not name.startswith("$")]  # an operator in a filter
         numbers: list[str | int] = (
             [value, int(value)] if value.isascii() and value.isdigit() and len(value) < 18 else [value]
         )

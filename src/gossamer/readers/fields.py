@@ -69,6 +69,15 @@ def with_title(title: str | None, text: str) -> str:
     return text if title and title in " ".join(text[: 2 * len(title) + 200].split()) else _join(title, text)
 
 
+def left_out(names: Iterable[str], source: Source, job: Job) -> bool:
+    """Whether a file found in a folder is left out since no field can be its text: a table of numbers, settings."""
+    lenient = job.account.on_error == "auto" and not source.named and job.text_field is None
+    if not lenient or not {*TEXT_FIELDS, TITLE}.isdisjoint(names):
+        return False
+    job.account.leave_out(source, "no field with text")
+    return True
+
+
 def records(
     rows: Iterable[Row], source: Source, job: Job, convert: Callable[[Any], Any] = json_value
 ) -> Iterator[Record]:
@@ -80,9 +89,7 @@ def records(
         try:
             record = _record(row.fields, name, source.place, job, convert)
         except NoTextFieldError as error:
-            lenient = job.account.on_error == "auto" and not source.named
-            if first and lenient and job.text_field is None:  # a table of numbers, settings of a program
-                job.account.leave_out(source, "no field with text")
+            if first and left_out(row.fields, source, job):
                 return
             job.account.problem(place, error.what, error.cure)
             continue

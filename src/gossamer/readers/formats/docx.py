@@ -16,7 +16,7 @@ from gossamer.readers.opening import TooLargeError, open_archive
 from gossamer.readers.record import Record
 from gossamer.readers.walk import Source
 
-_MOST_XML = 2**28
+_MOST_XML = 2**26
 """Bytes of XML that are unpacked, at most: a few compressed kilobytes can unpack to gigabytes."""
 
 _BLOCK = 1 << 16

@@ -125,12 +125,12 @@ def _own(text: str) -> str:
     """What the sender wrote: without quoted lines, the line that announces them, and the signature."""
     if signature := _SIGNATURE.search(text):
         text = text[: signature.start()]
-    lines = [line.rstrip() for line in text.splitlines()]
-    kept = [
-        line
-        for line, following in zip(lines, [*lines[1:], ""], strict=True)
-        if not line.startswith(">") and not (following.startswith((">", "")) and _ATTRIBUTION.match(line))
-    ]
+    kept: list[str] = []
+    for line in (line.rstrip() for line in text.splitlines()):
+        if not line.startswith(">"):
+            kept.append(line)
+        elif kept and _ATTRIBUTION.match(kept[-1]):
+            kept.pop()
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
 
 

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any
 
 from gossamer.errors import MissingExtraError
-from gossamer.readers.fields import Job, Row, records
+from gossamer.readers.fields import Job, Row, left_out, records
 from gossamer.readers.opening import LONGEST_LINE, TooLargeError, open_text
 from gossamer.readers.record import Account, Record
 from gossamer.readers.values import typed
@@ -54,7 +54,7 @@ def _read(source: Source, job: Job, delimiters: str) -> Iterator[Record]:
         quoting: Any = csv.QUOTE_NONE if unquoted else csv.QUOTE_MINIMAL
         bounded = _Bounded(chain(sample, lines), job.longest_row)
         reader = csv.reader(bounded, delimiter=delimiter, quoting=quoting, strict=True)
-        yield from records(_rows(reader, bounded, unquoted, source, job.account), source, job, typed)
+        yield from records(_rows(reader, bounded, unquoted, source, job), source, job, typed)
 
 
 class _Bounded(Iterator[str]):
@@ -109,7 +109,8 @@ def _is_unquoted(sample: list[str], ended: bool) -> bool:
     return False
 
 
-def _rows(reader: Any, lines: _Bounded, unquoted: bool, source: Source, account: Account) -> Iterator[Row]:
+def _rows(reader: Any, lines: _Bounded, unquoted: bool, source: Source, job: Job) -> Iterator[Row]:
+    account = job.account
     header: list[str] | None = None
     while True:
         line = reader.line_num + 1
@@ -127,6 +128,8 @@ def _rows(reader: Any, lines: _Bounded, unquoted: bool, source: Source, account:
             values = [_stripped(value) for value in values]
         if header is None:
             header = _header(values, source, account)
+            if left_out(header, source, job):
+                return
         elif len(values) > len(header) or (unquoted and len(values) < len(header)):
             what = f"{len(values)} fields, but the header has {len(header)}"
             account.problem(f"{source.place}:{line}", what, "Quote fields that hold delimiters, as CSV does")
