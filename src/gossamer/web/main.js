@@ -30,7 +30,7 @@ const plane = new PlaneView({
 });
 const results = new Results({ onHits: showHits, onPath: (path) => map.trace(path) });
 const browse = new Browse({ onPath: (path) => map.trace(path) });
-const documentView = new DocumentView({ onPath: showDocument, onChanged: renew });
+const documentView = new DocumentView({ onPath: locate, onChanged: renew });
 
 subscribe((now, before, from) => {
   if (now.index !== before.index) return start();
@@ -98,7 +98,7 @@ function showHits(hits) {
 }
 
 /** Outline the path of the document that is shown, and without a query show it on the map. */
-function showDocument(path) {
+function locate(path) {
   map.trace(path);
   if (state().q || state().at !== null) return;
   const at = path.length > 2 ? path.at(-2).id : null;

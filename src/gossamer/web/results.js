@@ -71,6 +71,7 @@ export class Results {
     const count = hits.length === 1 ? "1 answer" : `${hits.length} answers`;
     announce(`${count} for ${asked.query}`);
     return [
+      el("h1", { class: "hidden", tabindex: "-1" }, `Answers to “${asked.query}”`),
       el("div", { id: "scope" }),
       el("div", { class: "bar-of-tools" },
         el("p", { class: "soft small", id: "count" }, `${count} in ${Math.max(1, Math.round(seconds * 1000))} ms`),
