@@ -80,13 +80,13 @@ def questions(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     words = np.array([f"word{at}" for at in range(200)])
     corpus, queries = ([" ".join(rng.choice(words, 9)) for _ in range(count)] for count in (400, 120))
-    folder = tmp_path / "data" / "embeddings"
+    folder = tmp_path / "shared" / "embeddings"
     folder.mkdir(parents=True)
     setup = json.dumps({"corpus": corpus, "queries": queries, "targets": []})
     (folder / "qqp-setup.json.gz").write_bytes(gzip.compress(setup.encode()))
     for name, texts in (("corpus", corpus), ("queries", queries)):
         np.save(folder / f"qqp-minilm-{name}.npy", rng.normal(size=(len(texts), 16)).astype(np.float16))
-    return tmp_path / "data"
+    return tmp_path / "shared"
 
 
 def test_text_and_words_on_texts(questions: Path, tmp_path: Path) -> None:

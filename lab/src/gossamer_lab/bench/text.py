@@ -150,7 +150,7 @@ def calls_of(index: Index) -> dict[str, Ask]:
         "filter, 1 %": lambda text, x: index.search(text, K, vector=x, where={"hundredth": 7}),
         "filter, 50 %": lambda text, x: index.search(text, K, vector=x, where={"half": 1}),
         "hybrid, explained": lambda text, x: index.search(text, K, vector=x, explain=True),
-        "explain": lambda text, x: index.explain(text, f"q{hash(x[:8].tobytes()) % 1000}", vector=x),
+        "explain": lambda text, x: index.explain(text, f"q{int(1e6 * abs(x[0])) % 100}", vector=x),
     }
 
 
