@@ -946,9 +946,9 @@ def test_an_index_of_format_version_3_can_be_read(tmp_path: Path) -> None:
     shutil.copytree(Path(__file__).parent.parent / "fixtures" / "index-v3.gsm", path)
     for mode in ("r", "w"):
         with Index.open(path, encode, mode=mode) as index:
-            assert len(index) == 79
+            assert len(index) == 80
             assert index.info().snapshots == (1,)
-            assert index.state.labelling.current.operation == index.info().operation == 3
+            assert index.state.labelling.current.operation == index.info().operation == 5
             assert index.concepts(1)[1].label == "Named"
             index.check()
     with Index.open(path, encode) as index:

@@ -160,9 +160,10 @@ def test_an_index_of_format_version_3_can_be_read(tmp_path: Path) -> None:
     (snapshot,) = path.glob("snapshot-*")
     assert json.loads((snapshot / MANIFEST).read_text())["params"]["words"]["language"] == "german"
     with Index.open(path, encode) as index:
-        assert set(lexical(index, "Hauses")) == {"haus"}
-        assert set(lexical(index, "neuer")) == {"mond"}, "a title that was given later"
-        assert lexical(index, "Wolf") == {}
+        assert {"d0", "d11", "d22"} <= set(lexical(index, "Hauses"))
+        assert set(lexical(index, "neuer")) == {"d1"}, "a title that was given later"
+        assert "metall" in lexical(index, "Eisens")
+        assert "d5" not in lexical(index, "Baum")
         index.check()
         index.add("and it grows on", "new")
         index.check()
