@@ -178,7 +178,11 @@ def _children(folder: Path) -> list[tuple[Path, bool]]:
         logger.warning("skipped %s: %s", folder, error)
         return []
     kinds = [(folder / entry.name, entry.is_dir(follow_symlinks=False), _is_file(entry)) for entry in visible]
-    return [(path, is_folder) for path, is_folder, is_file in kinds if is_file or (is_folder and path.suffix != _INDEX)]
+    return [(path, is_folder) for path, is_folder, is_file in kinds if is_file or (is_folder and _is_entered(path))]
+
+
+def _is_entered(folder: Path) -> bool:
+    return folder.suffix != _INDEX and folder.name not in _MACHINE_MADE
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
