@@ -88,7 +88,10 @@ def test_what_was_left_out_is_told(run: Run, tmp_path: Path) -> None:
     (folder / "rows.csv").write_text("url,title,body\nu1,Owls,They hunt at night\n")
     arguments = ("index", folder, "--to", tmp_path / "x.gsm", "--encoder", "lsa")
     told = run(*arguments, columns=300).stderr
-    assert "not read: 2 .png files, 1 file without a suffix, 1 .xyz file: no reader (--glob reads them as text)" in told
+    assert (
+        "not read: 2 .png files, 1 file without a suffix, 1 .xyz file: no reader (--glob reads those that are text)"
+        in told
+    )
     assert "not read: 1 .json file: no field with text" in told
     assert "not read: 1 broken" in told
     assert "1 rows: the text is from 'title + body', the id is the file and the line" in told

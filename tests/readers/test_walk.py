@@ -40,6 +40,7 @@ def test_only_known_kinds_without_a_glob(tmp_path: Path) -> None:
         "README",
         "B.TXT",
         "x.gsm/y.txt",
+        "node_modules/a.md",
         ".gitignore",
         "b.tmp",
     )

@@ -210,7 +210,7 @@ def _told_unread(reading: Reading) -> Iterator[str]:
         reasons.setdefault(reason, []).append(kind)
     for reason, kinds in reasons.items():
         more = f" and {len(kinds) - _MOST_TOLD} other kinds" if len(kinds) > _MOST_TOLD else ""
-        cure = " (--glob reads them as text)" if reason == "no reader" else ""
+        cure = " (--glob reads those that are text)" if reason == "no reader" else ""
         yield f"not read: {', '.join(kinds[:_MOST_TOLD])}{more}: {reason}{cure}"
     counts = {"binary": reading.binary, "without text": reading.empty, "broken": reading.broken}
     if any(counts.values()):

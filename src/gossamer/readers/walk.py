@@ -1,10 +1,10 @@
 """Paths → files: sorted, each once, without hidden and ignored files and unknown formats.
 
-A folder is read with everything below it, except hidden names and what its .gitignore files exclude. Folders
-that are symbolic links are not entered, so there are no loops; nor are indexes, folders called *.gsm. Files that are
-links are read if they lead to a file inside the given folder: otherwise a folder from a stranger could put any of your
-files into an index. Without `glob` only files of known formats are read, with it any file that matches. A file that is
-given itself is always read, even if it is a pipe; in a folder only regular files are.
+A folder is read with everything below it, except hidden names and what its .gitignore files exclude. Not entered are
+folders that are symbolic links, so there are no loops, indexes (folders called *.gsm), __pycache__ and node_modules.
+Files that are links are read if they lead to a file inside the given folder: otherwise a folder from a stranger could
+put any of your files into an index. Without `glob` only files of known formats are read, with it any file that matches.
+A file that is given itself is always read, even if it is a pipe; in a folder only regular files are.
 """
 
 import logging
@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 STDIN = Path("-")
 _INDEX = ".gsm"
+_MACHINE_MADE = frozenset({"__pycache__", "node_modules"})
+"""Folders that programs fill: what Python compiled, and packages of others."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,11 @@ def _children(folder: Path) -> list[tuple[Path, bool]]:
         logger.warning("skipped %s: %s", folder, error)
         return []
     kinds = [(folder / entry.name, entry.is_dir(follow_symlinks=False), _is_file(entry)) for entry in visible]
-    return [(path, is_folder) for path, is_folder, is_file in kinds if is_file or (is_folder and path.suffix != _INDEX)]
+    return [(path, is_folder) for path, is_folder, is_file in kinds if is_file or (is_folder and _is_entered(path))]
+
+
+def _is_entered(folder: Path) -> bool:
+    return folder.suffix != _INDEX and folder.name not in _MACHINE_MADE
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
