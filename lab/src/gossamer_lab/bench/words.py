@@ -116,7 +116,7 @@ class Tantivy(Engine):
         self._commit()
 
     def remove(self, number: int, text: str) -> None:  # noqa: D102
-        self._writer.delete_documents("number", number)
+        self._writer.delete_documents_by_term("number", number)
         self._commit()
 
     def close(self) -> None:  # noqa: D102
