@@ -65,6 +65,9 @@ class Engine(ABC):
     def remove(self, number: int, text: str) -> None:
         """Remove one document so that the next search does not find it."""
 
+    def close(self) -> None:  # noqa: B027
+        """Let go of the folder."""
+
 
 class Postings(Engine):
     """Gossamer's own."""
@@ -113,8 +116,11 @@ class Tantivy(Engine):
         self._commit()
 
     def remove(self, number: int, text: str) -> None:  # noqa: D102
-        self._writer.delete_documents("number", number)
+        self._writer.delete_documents_by_term("number", number)
         self._commit()
+
+    def close(self) -> None:  # noqa: D102
+        self._writer.wait_merging_threads()
 
     def _commit(self) -> None:
         self._writer.commit()
@@ -190,7 +196,7 @@ def compared(name: str, texts: Sequence[str], queries: Sequence[str], job: Job) 
 
 def _measured(name: str, engine: Engine, texts: Sequence[str], queries: Sequence[str], job: Job) -> Row:
     job.say(f"{name}: {engine.name}", 0, 0)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Tantivy may still write into it
         before = _resident()
         seconds, _ = clock(lambda: engine.build(texts, Path(folder)))
         memory = _resident() - before
@@ -200,6 +206,7 @@ def _measured(name: str, engine: Engine, texts: Sequence[str], queries: Sequence
         added = [(len(texts) + 1 + at, texts[at]) for at in range(_ADDED)]
         adding = [clock(lambda each=each: engine.add(*each))[0] for each in added]  # type: ignore[misc]
         removing = [clock(lambda each=each: engine.remove(*each))[0] for each in added]  # type: ignore[misc]
+        engine.close()
     row: dict[str, Cell] = {
         "collection": name, "documents": len(texts), "engine": engine.name, "ms": float(np.median(times)),
         "p95": float(np.percentile(times, 95)), "longest": float(times.max()), "build, s": seconds,
