@@ -164,7 +164,7 @@ def test_a_log_is_read_as_sqlite_reads_it(path: Path) -> None:
     file = copy / "documents.sqlite-wal"
     whole = read_wal(file)
     assert not whole.truncated
-    assert FrameCount(file).now() == (file.stat().st_size - 32) // 4120 > len(whole.sums) > 3
+    assert FrameCount(file).now() == (file.stat().st_size - 32) // 8216 > len(whole.sums) > 3
     content = file.read_bytes()
     before = {name: (copy / name).read_bytes() for name in ("documents.sqlite", "documents.sqlite-wal")}
     rng = random.Random(0)
@@ -176,7 +176,7 @@ def test_a_log_is_read_as_sqlite_reads_it(path: Path) -> None:
         db = sqlite3.connect(copy / "documents.sqlite")
         _, frames, _ = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         db.close()
-        expected = {int.from_bytes(damaged[32 + 4120 * at : 36 + 4120 * at], "big") for at in range(frames)}
+        expected = {int.from_bytes(damaged[32 + 8216 * at : 36 + 8216 * at], "big") for at in range(frames)}
         assert set(found.sums) == expected
         assert found.truncated
         for name, bytes_of in before.items():

@@ -86,7 +86,7 @@ def test_diversity(index: Index) -> None:
     index.add([TEXTS["d7"]] * 4, [f"copy{at}" for at in range(4)])
     plain = [hit.id for hit in index.search(TEXTS["d7"], k=5)]
     assert sorted(plain) == ["copy0", "copy1", "copy2", "copy3", "d7"]
-    different = index.search(TEXTS["d7"], k=5, diversity=0.5)
+    different = index.search(TEXTS["d7"], k=5, diversity=0.8)
     assert len({hit.text for hit in different}) == 5
     assert [hit.id for hit in index.search(TEXTS["d7"], k=5, diversity=0.0)] == plain
     with pytest.raises(ParameterError, match="from 0 to 1"):

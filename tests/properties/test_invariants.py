@@ -177,4 +177,6 @@ def assert_same_bytes(a: CobwebTree, b: CobwebTree) -> None:
     for name in ours:
         if name in ("bucket", "chain"):  # depends on how much room was asked for at once
             continue
-        assert ours[name].tobytes() == theirs[name].tobytes(), name
+        # The moments of rows that no node has are not saved.
+        rows = ours["row"][ours["n_children"] > 0] if name in ("mean", "m2") else slice(None)
+        assert ours[name][rows].tobytes() == theirs[name][rows].tobytes(), name

@@ -203,19 +203,14 @@ def opened(saved: Path) -> Index:
     return index
 
 
-HARD = {"$or": [{"at.b.c": {"$in": [-at, "x"]}} for at in range(256)]}
-"""Takes several seconds on three thousand documents."""
-
-
 @pytest.mark.parametrize(
     "call",
     [
-        lambda index: index.search("word1", where=HARD),
         lambda index: index.labels(),
         lambda index: index.concepts(depth=None),
         lambda index: index.topics(levels=range(2, 200)),
     ],
-    ids=["where", "labels", "concepts", "topics"],
+    ids=["labels", "concepts", "topics"],
 )
 def test_long_reads_stop_at_their_deadline(saved: Path, call: Any) -> None:
     with opened(saved) as index:

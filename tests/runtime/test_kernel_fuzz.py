@@ -40,9 +40,12 @@ from gossamer.neighbours.all_pairs import (
     nearest_of_some,
 )
 from gossamer.neighbours.quantise import encode_rows
+from gossamer.plane.affinities import Affinities, by_links
+from gossamer.plane.forces import Field, distributed, step
 from gossamer.rank.best_first import best_first
 from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.gains import evidence
+from gossamer.rank.guided import flag_leaves
 from gossamer.rank.path_sum import PathSum
 from gossamer.tree import validation
 from gossamer.tree.agglomeration import NEIGHBOURS, agglomerate
@@ -373,6 +376,26 @@ def _count(w: World) -> None:
         assert validation.count_reached(rng.integers(-1, 50, 9), after) <= 51
 
 
+def _plane(w: World) -> None:
+    """Points of any kind are moved, and neighbours are found by links of any kind."""
+    n = len(w.X)
+    places = np.arange(n + 1, dtype=np.int32)
+    ring = Affinities(places, np.roll(places[:n], 1), np.ones(n, np.float32))
+    points, masses = np.resize(w.X, (n, 2)), np.ones(n, np.float32)
+    grid = distributed(points, masses, 0.0, 0.0, 1.0, 32)
+    step(points, np.zeros_like(points), masses, ring, Field(0.0, 0.0, 1.0, grid, grid, grid))
+    rows = leaf_rows(w.t)
+    place = np.full(len(w.graph.links.degree), NONE, np.int32)
+    place[rows] = np.arange(len(rows), dtype=np.int32)
+    links = w.graph.links
+    by_links(w.codes, links.to, links.degree, place, rows, 5)
+
+
+def _flag(w: World) -> None:
+    documents = (w.t.leaf[: w.t.meta[Meta.NEXT_DOCUMENT]] != NONE).astype(np.uint8)
+    flag_leaves(documents, w.t.leaf, w.t.row, np.zeros(len(w.t.vectors), np.uint8))
+
+
 def _moments(w: World) -> None:
     t = _copied(w.t)
     compute_moments(t, rows_to_save(t))
@@ -467,6 +490,10 @@ CASES: dict[str, Callable[[World], object]] = {
     "tree/agglomeration.children_first": _rebuild,
     "tree/agglomeration._leaves_below": _rebuild,
     "tree/agglomeration.add_concepts": _rebuild,
+    "plane/affinities.by_links": _plane,
+    "plane/forces.step": _plane,
+    "plane/forces.distributed": _plane,
+    "rank/guided.flag_leaves": _flag,
     "tree/moments.rows_to_save": _moments,
     "tree/moments.compute_moments": _moments,
     "tree/validation._measure_inners": _validate,

@@ -92,6 +92,13 @@ def root_of(locked: Locked) -> int:
     return found
 
 
+def operation_of(locked: Locked) -> int:
+    headers = {"authorization": f"Bearer {locked.tokens['read']}"}
+    locked.running.http.get("/v1/plane", headers=headers)  # it is laid out, and kept
+    found: int = locked.running.http.get("/v1/info", headers=headers).json()["operation"]
+    return found
+
+
 def ask(locked: Locked, method: str, path: str, token: str | None) -> Any:
     short = path.removeprefix("/v1/indexes/main").removeprefix("/v1")
     address = path.replace("{id}", "d1" if "documents" in path else str(root_of(locked)))
@@ -103,6 +110,8 @@ def ask(locked: Locked, method: str, path: str, token: str | None) -> Any:
             address, content=b"", headers={**headers, "content-type": "application/x-ndjson"}
         )
     body = BODIES.get(short) if method in ("POST", "PUT") else None
+    if short == "/plane/documents":
+        body = {**BODIES[short], "operation": operation_of(locked)}
     return locked.running.http.request(method, address, json=body, headers=headers)
 
 

@@ -138,8 +138,9 @@ def test_progress_rises_to_its_total_and_sees_a_whole_tree() -> None:
 
 
 def test_ctrl_c_while_room_is_made_loses_no_leaf(monkeypatch: pytest.MonkeyPatch) -> None:
-    saved = grown(4096).to_bundle()
-    t = TreeArrays(**saved.arrays)._replace(bucket=np.empty(4096, np.int32))  # as full as a saved tree can be
+    tree = grown(4096)
+    saved = tree.to_bundle()
+    t = TreeArrays(**used(tree.arrays))._replace(bucket=np.empty(4096, np.int32))  # as full as a saved tree can be
     rehash(t)
     loaded = CobwebTree.from_bundle(replace(saved, arrays=t._asdict()))
 

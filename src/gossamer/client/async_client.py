@@ -96,9 +96,9 @@ class AsyncClient(transport.BaseClient):
             raise self._unreachable(error) from error
         return seen.finish()
 
-    async def delete(self, ids: str | Iterable[str]) -> int:
-        """Delete documents; returns how many there were. Ids that are not there are no error."""
-        return await self._do(calls.delete(ids))
+    async def delete(self, ids: str | Iterable[str] | None = None, *, where: Mapping[str, Any] | None = None) -> int:
+        """Delete documents by their ids, or those that match a filter; returns how many there were."""
+        return await self._do(calls.delete(ids, where))
 
     async def rename_concept(self, id: int, name: str | None) -> None:
         """Call a concept by a name instead of its label; None takes the name away. See `Index.rename_concept`."""
@@ -125,12 +125,14 @@ class AsyncClient(transport.BaseClient):
         recall: float | None = None,
         explain: bool = False,
         min_confidence: float = 0.0,
+        diversity: float = 0.0,
     ) -> Hits:
         """The k best documents, best first. See `Index.search`."""
         return await self._do(
             calls.search(
                 query, vector, k=k, where=where, within=within, hybrid=hybrid, recall=recall, explain=explain,
                 min_confidence=min_confidence,
+                diversity=diversity,
             )
         )  # fmt: skip
 

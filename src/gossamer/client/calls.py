@@ -122,9 +122,12 @@ def add(
     )
 
 
-def delete(ids: str | Iterable[str]) -> Call[int]:
+def delete(ids: str | Iterable[str] | None, where: Mapping[str, Any] | None) -> Call[int]:
     """`Index.delete`."""
-    return Call("POST", "/documents/delete", lambda answer: int(answer["deleted"]), {"ids": _ids(ids)})
+    if (ids is None) == (where is None):
+        raise ParameterError('delete takes ids, or a filter, as in delete(where={"year": 2019})')
+    body = {"where": dict(where)} if ids is None and where is not None else {"ids": _ids(ids or ())}
+    return Call("POST", "/documents/delete", lambda answer: int(answer["deleted"]), body)
 
 
 def get(ids: str | Iterable[str]) -> Call[list[Document]]:

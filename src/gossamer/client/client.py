@@ -91,9 +91,9 @@ class Client(transport.BaseClient):
             raise self._unreachable(error) from error
         return seen.finish()
 
-    def delete(self, ids: str | Iterable[str]) -> int:
-        """Delete documents; returns how many there were. Ids that are not there are no error."""
-        return self._do(calls.delete(ids))
+    def delete(self, ids: str | Iterable[str] | None = None, *, where: Mapping[str, Any] | None = None) -> int:
+        """Delete documents by their ids, or those that match a filter; returns how many there were."""
+        return self._do(calls.delete(ids, where))
 
     def rename_concept(self, id: int, name: str | None) -> None:
         """Call a concept by a name instead of its label; None takes the name away. See `Index.rename_concept`."""
@@ -120,12 +120,14 @@ class Client(transport.BaseClient):
         recall: float | None = None,
         explain: bool = False,
         min_confidence: float = 0.0,
+        diversity: float = 0.0,
     ) -> Hits:
         """The k best documents, best first. See `Index.search`."""
         return self._do(
             calls.search(
                 query, vector, k=k, where=where, within=within, hybrid=hybrid, recall=recall, explain=explain,
                 min_confidence=min_confidence,
+                diversity=diversity,
             )
         )  # fmt: skip
 

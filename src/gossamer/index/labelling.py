@@ -127,7 +127,7 @@ class Labelling:
         self._labeller = labeller
         self._given_by = str(getattr(labeller, "name", ""))  # a model is known again by its name
         self._freeze, self._texts = WeakMethod(freeze), WeakMethod(texts)
-        self._one_pass, self._one_naming, self._publishing = Lock(), Lock(), Lock()
+        self._one_pass, self._one_naming, self._one_save, self._publishing = Lock(), Lock(), Lock(), Lock()
         self._waiting = Condition()
         self._thread: Thread | None = None
         self._changed = 0.0  # when the first change came that is not labelled; 0 without one
@@ -186,7 +186,8 @@ class Labelling:
             with suppress(_ChangedError), deadline.holding(self._one_naming):
                 self._give_names(deadline.check)
                 break
-        self._save()
+        with suppress(_StoppedError):
+            self._save()
 
     def outdate(self) -> None:
         """Say that the tree is another one than that of its operation: no label is taken as made for it."""
@@ -371,6 +372,10 @@ class Labelling:
 
     def _save(self) -> None:
         """Write the file, where there is one and this process may write it. Without it labels are made again."""
+        with self._holding(self._one_save):
+            self._write()
+
+    def _write(self) -> None:
         labels, store = self.current, self._store
         if store.layout is None or not store.writable or labels.operation < 0 or labels is self._saved:
             return

@@ -26,7 +26,8 @@ class Rows(NamedTuple):
 
 def looks_like_a_table(value: object) -> bool:
     """Whether a value has named columns: a DataFrame, an Arrow table or a dataset, not a single column."""
-    return not isinstance(value, type) and (hasattr(value, "columns") or hasattr(value, "column_names"))
+    kind = type(value)  # to ask a lazy frame itself for its columns is work
+    return hasattr(kind, "columns") or hasattr(kind, "column_names")
 
 
 def read_table(table: Any, text: str | Sequence[str], id: str | None, metadata: Sequence[str] | None) -> Rows:
@@ -63,7 +64,7 @@ def _opened(table: Any) -> tuple[list[str], Iterable[Mapping[str, Any]]]:
     except ImportError as error:
         raise MissingExtraError("Reading a table", "tables") from error
     try:
-        frame = narwhals.from_native(table)
+        frame: Any = narwhals.from_native(table)
     except TypeError as error:
         raise DtypeError(
             f"add_table reads pandas, Polars, Arrow and Hugging Face tables and lists of dicts, got "

@@ -54,7 +54,7 @@ def nearest(sketch: Sketch, wanted: Ints) -> Near:
     links = sketch.links
     place = np.full(len(links.degree), NONE, np.int32)
     place[sketch.rows] = np.arange(len(sketch), dtype=np.int32)
-    return Near(*_by_links(links.codes, links.to, links.degree, place, sketch.rows[wanted], NEIGHBOURS))
+    return Near(*by_links(links.codes, links.to, links.degree, place, sketch.rows[wanted], NEIGHBOURS))
 
 
 def _codes(vectors: Floats) -> Bytes:
@@ -66,7 +66,7 @@ def _codes(vectors: Floats) -> Bytes:
 
 
 @kernel
-def _by_links(codes: Codes, to: Ints, degree: Ints, place: Ints, rows: Ints, width: int) -> tuple[Ints, Floats]:
+def by_links(codes: Codes, to: Ints, degree: Ints, place: Ints, rows: Ints, width: int) -> tuple[Ints, Floats]:
     """The nearest of the leaves that some rows link to, and of those that these link to, by distance of codes."""
     places = np.full((rows.shape[0], width), NONE, np.int32)
     distances = np.full((rows.shape[0], width), np.inf, np.float32)

@@ -22,7 +22,7 @@ from scipy import fft
 from gossamer.array_types import Floats
 from gossamer.plane.affinities import Affinities
 from gossamer.runtime import deadline
-from gossamer.runtime.jit import kernel
+from gossamer.runtime.jit import kernel, subkernel
 
 _CELL: Final = 0.8
 """Width of a grid cell. (0.5 takes twice the time and keeps no more neighbours; from 1 on, near copies lie closer.)"""
@@ -56,7 +56,7 @@ def relax(points: Floats, masses: Floats, affinities: Affinities, steps: int) ->
     velocity = np.zeros_like(places)
     for _ in range(steps):
         deadline.check()
-        _step(places, velocity, masses, affinities, field_of(places, masses))
+        step(places, velocity, masses, affinities, field_of(places, masses))
     return places
 
 
@@ -68,7 +68,7 @@ def field_of(points: Floats, masses: Floats) -> Field:
     side = min(_MOST_CELLS, -(-(int(extent / cell) + 3) // 32) * 32)
     left, bottom = float(low[0]) - 0.5 * cell, float(low[1]) - 0.5 * cell
     length, kernels = _kernels(side, cell)
-    spectrum = fft.rfft2(_distributed(points, masses, left, bottom, cell, side), (length, length))
+    spectrum = fft.rfft2(distributed(points, masses, left, bottom, cell, side), (length, length))
     found = (fft.irfft2(spectrum * each, (length, length))[:side, :side] for each in kernels)
     return Field(left, bottom, cell, *(np.ascontiguousarray(each, np.float32) for each in found))
 
@@ -84,13 +84,19 @@ def _kernels(side: int, cell: float) -> tuple[int, tuple[_Complex, ...]]:
     return length, tuple(made)
 
 
+@subkernel
+def _corner(u: float, side: int) -> int:
+    """The corner of the grid below a coordinate; one of the grid for any number, also NaN."""
+    return max(0, min(side - 2, int(u)))
+
+
 @kernel
-def _distributed(points: Floats, masses: Floats, left: float, bottom: float, cell: float, side: int) -> Floats:
+def distributed(points: Floats, masses: Floats, left: float, bottom: float, cell: float, side: int) -> Floats:
     """Masses on a grid: each is divided among the four corners around it, the more the nearer."""
     grid = np.zeros((side, side), np.float32)
     for i in range(points.shape[0]):
         u, v = (points[i, 0] - left) / cell, (points[i, 1] - bottom) / cell
-        a, b = int(u), int(v)
+        a, b = _corner(u, side), _corner(v, side)
         u, v = u - a, v - b
         grid[a, b] += masses[i] * (1 - u) * (1 - v)
         grid[a + 1, b] += masses[i] * u * (1 - v)
@@ -100,14 +106,14 @@ def _distributed(points: Floats, masses: Floats, left: float, bottom: float, cel
 
 
 @kernel
-def _step(places: Floats, velocity: Floats, masses: Floats, affinities: Affinities, field: Field) -> None:
+def step(places: Floats, velocity: Floats, masses: Floats, affinities: Affinities, field: Field) -> None:
     """Move all points by one step; the forces on all are computed first."""
     n = places.shape[0]
     force = np.empty((n, 2), np.float32)
     total, z = 0.0, 0.0
     for i in range(n):
         u, v = (places[i, 0] - field.left) / field.cell, (places[i, 1] - field.bottom) / field.cell
-        a, b = int(u), int(v)
+        a, b = _corner(u, field.x.shape[0]), _corner(v, field.x.shape[0])
         u, v = u - a, v - b
         p, q, r, s = (1 - u) * (1 - v), u * (1 - v), (1 - u) * v, u * v
         near = field.potential

@@ -137,12 +137,12 @@ def _are_few(t: TreeArrays, documents: int) -> bool:
 def _filter(t: TreeArrays, documents: Flags) -> Filter:
     """Flags of allowed documents, and of the leaves that hold one."""
     leaves = np.zeros(len(t.vectors), np.uint8)
-    _flag_leaves(documents, t.leaf, t.row, leaves)
+    flag_leaves(documents, t.leaf, t.row, leaves)
     return Filter(leaves, documents)
 
 
 @kernel
-def _flag_leaves(documents: Flags, leaf: Ints, row: Ints, out: Flags) -> None:
+def flag_leaves(documents: Flags, leaf: Ints, row: Ints, out: Flags) -> None:
     """Set the flag of every leaf, by row, that holds a document with a flag."""
     for document in range(documents.shape[0]):
         if documents[document]:

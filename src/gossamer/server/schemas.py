@@ -79,6 +79,7 @@ class SearchRequest(QueryRequest):
     recall: float | None = Field(None, gt=0, le=1, description="The share of the true nearest to aim for.")
     explain: bool = Field(False, description="Fill `explanation` of every hit.")
     min_confidence: float = Field(0.0, ge=0, le=1, description="No answers to a query that is less at home here.")
+    diversity: float = Field(0.0, ge=0, le=1, description="Prefers answers that differ from those before them.")
     concepts: bool = Field(
         False, description="Whole concepts in every path, with terms and exemplars; else id, label, size and depth."
     )
@@ -166,6 +167,15 @@ class Ids(_Request):
     model_config = _example(ids=["notes/plants.md", "notes/bread.md"])
 
     ids: list[DocumentId] = Field(max_length=_ITEMS, fail_fast=True)
+
+
+class DeleteRequest(_Request):
+    """Documents to delete: by their ids, or by a filter."""
+
+    model_config = _example(ids=["notes/plants.md", "notes/bread.md"])
+
+    ids: list[DocumentId] | None = Field(None, max_length=_ITEMS, fail_fast=True)
+    where: Filter = None
 
 
 class NewName(_Request):

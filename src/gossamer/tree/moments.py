@@ -33,7 +33,7 @@ def compute_moments(t: TreeArrays, saved: Ints) -> None:
     for row in saved:
         known[row] = 1
     mean, m2 = np.empty(t.mean.shape[1]), np.empty(t.mean.shape[1])
-    for node in range(t.size.shape[0]):
+    for node in range(t.meta[Meta.SLOTS]):
         row = t.row[node]
         if t.n_children[node] > 0 and known[row] == 0 and _pool_leaves(t, node, mean, m2):
             t.mean[row] = mean

@@ -76,13 +76,17 @@ def as_tree(arrays: Mapping[str, npt.NDArray[Any]], dim: int) -> TreeArrays:
 
 def _with_all_rows(t: TreeArrays, saved: npt.NDArray[Any], dim: int) -> TreeArrays:
     """The tree with a row of moments for each internal node: zeros where none was saved."""
-    rows = int(t.meta[Meta.INNER_ROWS]) if t.meta.shape == (Meta.SIZE,) and t.meta.dtype == np.int64 else NONE
+    _hold(t.meta.shape == (Meta.SIZE,), f"meta holds {t.meta.size} numbers, not {int(Meta.SIZE)}")
+    rows = int(t.meta[Meta.INNER_ROWS]) if t.meta.dtype == np.int64 else NONE
     _hold(0 <= rows <= t.changed.size, "there are more rows of moments than internal nodes")
     _hold(saved.dtype == np.int32 and saved.ndim == 1 and _within(saved, 0, rows), "a row of saved moments is none")
     _hold(bool((np.diff(saved) > 0).all()), "the rows of saved moments are not in order")
     mean, m2 = np.zeros((rows, dim)), np.zeros((rows, dim))
     for full, array in ((mean, t.mean), (m2, t.m2)):
-        _hold(array.dtype == np.float64 and array.shape == (len(saved), dim), "the saved moments are not as many")
+        _hold(
+            array.dtype == np.float64 and array.shape == (len(saved), dim),
+            f"the moments have dtype {array.dtype} and shape {array.shape}, not {len(saved)} rows of shape ({dim},)",
+        )
         full[saved] = array
     return t._replace(mean=mean, m2=m2)
 

@@ -7,16 +7,18 @@ const HUES = [250, 145, 20, 310, 195, 60, 275, 120, 345, 220, 95, 170];
 const hues = new Map();
 const waiting = new Map();
 
-/** Choose hues for all themes. Each prefers a hue by its id; where that is taken, it gets the next free one. */
+/** Choose hues for all themes. Each prefers a hue by its id; those whose hue is taken get the next free one, at the end. */
 export function learnThemes(ids) {
   hues.clear();
   const taken = new Set();
-  for (const id of [...ids].sort((one, other) => one - other)) {
-    let at = Math.imul(id, 2654435761) >>> 0;
-    at %= HUES.length;
+  const late = [];
+  const wanted = (id) => (Math.imul(id, 2654435761) >>> 0) % HUES.length;
+  const take = (id, at) => (taken.add(at), hues.set(id, HUES[at]));
+  for (const id of [...ids].sort((one, other) => one - other)) taken.has(wanted(id)) ? late.push(id) : take(id, wanted(id));
+  for (const id of late) {
+    let at = wanted(id);
     for (let step = 0; step < HUES.length && taken.has(at); step++) at = (at + 5) % HUES.length;
-    taken.add(at);
-    hues.set(id, HUES[at]);
+    take(id, at);
   }
   for (const [mark, id] of waiting) mark.style.setProperty("--hue", hueOf(id));
   waiting.clear();

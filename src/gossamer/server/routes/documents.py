@@ -80,10 +80,15 @@ async def add_documents(asked: OneOrMany, served: TheIndex, service: TheService)
 
 
 @writing.post("/documents/delete", response_model=schemas.Deleted)
-async def delete_documents(asked: schemas.Ids, served: TheIndex, service: TheService) -> Response:
-    """Delete several documents; ids that are not there are no error."""
-    service.limits.check_batch(len(asked.ids), "ids")
-    return JsonResponse({"deleted": await service.workers.write(served, lambda: served.index.delete(asked.ids))})
+async def delete_documents(asked: schemas.DeleteRequest, served: TheIndex, service: TheService) -> Response:
+    """Delete documents by their ids, those that are not there are no error, or all that match a filter."""
+    service.limits.check_batch(len(asked.ids or ()), "ids")
+    service.limits.check_where(asked.where)
+
+    def work() -> int:
+        return served.index.delete(asked.ids, where=asked.where)
+
+    return JsonResponse({"deleted": await service.workers.write(served, work)})
 
 
 @writing.delete("/documents/{id:path}", response_model=schemas.Deleted)

@@ -11,7 +11,7 @@ from gossamer.server.request_bodies import JsonRoute
 from gossamer.server.responses import JsonResponse, characters_of, explanation_fields, search_answer
 from gossamer.server.service import TheIndex, TheService, needs
 
-_OPTIONS: Final = ("where", "within", "hybrid", "vector", "recall", "explain", "min_confidence")
+_OPTIONS: Final = ("where", "within", "hybrid", "vector", "recall", "explain", "min_confidence", "diversity")
 """Fields of a request that are arguments of `Index.search`."""
 
 router = APIRouter(tags=["search"], dependencies=[Depends(needs("read"))], route_class=JsonRoute)
