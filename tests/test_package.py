@@ -125,7 +125,9 @@ class Checkout:
 
     def make(self, *arguments: str) -> str:
         """Run make; returns what it printed."""
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "LOCK", "VENV", "UV"))}
+        clean = {
+            name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "LOCK", "VENV", "UV"))
+        }
         command = ["make", "--silent", *arguments]
         return subprocess.run(command, cwd=self.folder, env=clean, check=True, capture_output=True, text=True).stdout
 

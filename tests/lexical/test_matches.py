@@ -95,3 +95,11 @@ def test_matches_are_those_of_the_passage() -> None:
         assert hit.matches
         assert {hit.passage[start:stop] for start, stop in hit.matches} == {"bread"}
         assert len(hit.matches) == hit.passage.count("bread")
+
+
+def test_in_a_large_index_common_words_are_not_marked() -> None:
+    texts = [f"a moon {at}" if at % 50 == 0 else f"a river {at}" for at in range(1200)]
+    words = Words.empty("english").changed((), [WordsOf(DocumentNumber(at), text, "") for at, text in enumerate(texts)])
+    found = LexicalScores(words, parse("a moon").words, 1.0)
+    assert found.words == ("moon", "a"), "it counts all the same"
+    assert found.matches_in(["such a moon"]) == [((7, 11),)]

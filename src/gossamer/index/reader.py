@@ -289,8 +289,9 @@ class IndexReader:
     def plane(self, *, labels: bool = True) -> Plane:
         """Documents as points, near each other where they are alike, and the regions of concepts on three levels.
 
-        The first call lays out all documents (5 s of one core for 76,000) while searches and changes go on. Later ones place what
-        has come since, and nothing else moves until that is a quarter of all. `labels=False` leaves out names."""
+        The first call lays out all documents (5 s of one core for 76,000) while searches and changes go on. Later ones
+        place what has come since, and nothing else moves until that is a quarter of all. `labels=False` leaves out
+        names."""
         return plane(self.state, labels=labels)
 
     def info(self) -> IndexInfo:

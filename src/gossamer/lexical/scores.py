@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from gossamer.array_types import DocumentNumber, Doubles, Longs
 from gossamer.lexical.words import Words
+
+_COMMON: Final = 0.1
+_LARGE: Final = 1_000
+"""In an index of at least `_LARGE` documents, words that more than this share of them hold are not marked in texts."""
 
 
 class Found(NamedTuple):
@@ -62,8 +66,13 @@ class LexicalScores:
         return {DocumentNumber(number): tuple(words[row]) for number, row in zip(documents.tolist(), held, strict=True)}
 
     def matches_in(self, texts: Sequence[str]) -> list[tuple[tuple[int, int], ...]]:
-        """Where the words of the query stand in each text, in whatever form: character offsets, ascending."""
-        terms = set(self._terms)
+        """Where the words of the query stand in each text, in whatever form: character offsets, ascending.
+
+        In a large index words that many documents hold are left out: to see them marked tells nothing.
+        """
+        documents = self._index.documents
+        most = documents if documents < _LARGE else _COMMON * documents
+        terms = {term for term in self._terms if self._index.holders[term] <= most}
         return [self._index.matches(text, terms) if terms else () for text in texts]
 
     def _those(self, documents: Longs | None) -> Found:
