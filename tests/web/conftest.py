@@ -81,7 +81,7 @@ def page(browser: Browser, complaints: list[str]) -> Iterator[Page]:
 
     page.on("console", hear)
     page.on("pageerror", lambda error: heard.append(str(error)))
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(30_000)
     yield page
     context.close()
     assert [said for said in heard if not any(expected in said for expected in complaints)] == []
