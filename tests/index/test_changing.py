@@ -8,7 +8,7 @@ import pytest
 
 from bag import encode, sentence
 from gossamer import Index
-from gossamer.errors import ParameterError, UnknownIdError
+from gossamer.errors import DtypeError, InputError, ParameterError, UnknownIdError
 
 TEXTS = {f"d{at}": sentence(random.Random(at)) for at in range(60)}
 
@@ -37,8 +37,13 @@ def test_update_sets_fields_and_encodes_nothing(index: Index) -> None:
 def test_what_is_wrong_with_an_update_changes_nothing(index: Index) -> None:
     with pytest.raises(UnknownIdError):
         index.update(["d1", "nobody"], {"n": 0})
-    with pytest.raises(ParameterError, match="pass one, or one for each"):
+    with pytest.raises(InputError, match="pass one, or one for each"):
         index.update(["d1", "d2"], [{"n": 0}])
+    for wrong in (None, 5, "n", ["n"]):
+        with pytest.raises(DtypeError, match="dict"):
+            index.update("d1", wrong)  # type: ignore[arg-type]
+    with pytest.raises(DtypeError, match="keys must be strings"):
+        index.update("d1", {1: 2})  # type: ignore[arg-type]
     assert index.get("d1").metadata["n"] == 1
 
 

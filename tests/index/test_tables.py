@@ -80,6 +80,8 @@ def test_what_is_wrong_is_said_and_nothing_is_added(arguments: dict[str, Any], e
     with Index(encode) as index:
         with pytest.raises(error, match=says):
             index.add_table(as_dicts(), **arguments)
+        with pytest.raises(DtypeError, match="row 1 is str, not a dict"):
+            index.add_table([{"body": "moon"}, "moon"], text="body")
         assert len(index) == 0
 
 

@@ -60,6 +60,21 @@ def as_ids(ids: str | Iterable[str]) -> list[str]:
     return [_as_id(id) for id in ids]
 
 
+def as_changes(metadata: Any, ids: int) -> list[Mapping[str, Any]]:
+    """The fields to set of each of so many documents: one dict for all of them, or one for each."""
+    if isinstance(metadata, Mapping):
+        return [metadata] * ids
+    if isinstance(metadata, str | bytes) or not isinstance(metadata, Iterable):
+        raise DtypeError(f"metadata must be a dict, or a list of dicts, got {type(metadata).__name__}")
+    changes = list(metadata)
+    if len(changes) != ids:
+        raise InputError(f"got {len(changes)} dicts of metadata for {ids} ids: pass one, or one for each")
+    for row, change in enumerate(changes):
+        if not isinstance(change, Mapping):
+            raise DtypeError(f"metadata: row {row} is {type(change).__name__}, not a dict")
+    return changes
+
+
 def _new_ids(ids: str | Iterable[str], rows: int) -> list[str]:
     if isinstance(ids, str):
         raise DtypeError(f"got one id, {ids!r}, for a list of texts: pass a list of {rows} ids")

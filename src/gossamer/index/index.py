@@ -23,7 +23,7 @@ from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.errors import ParameterError, StateError, enough_memory
 from gossamer.explain.language_model import as_labeller
 from gossamer.explain.naming import Labeller
-from gossamer.index.batch import Batch, as_ids, check_batch
+from gossamer.index.batch import Batch, as_changes, as_ids, check_batch
 from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
 from gossamer.index.query import documents_of
 from gossamer.index.reader import IndexReader
@@ -227,8 +227,8 @@ class Index(IndexReader):
         `text` names the column of texts, or several that are joined; `id` that of ids. `metadata` are the columns to
         keep, all others without it; missing values are left out, and dates become ISO text.
         """
-        rows_ = read_table(table, text, id, metadata)
-        return self.add(rows_.texts, rows_.ids, rows_.metadata, progress=progress)
+        found = read_table(table, text, id, metadata)
+        return self.add(found.texts, found.ids, found.metadata, progress=progress)
 
     def update(self, ids: str | Iterable[str], metadata: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Set fields of the metadata of documents: one dict for all of them, or one for each. Nothing is encoded.
@@ -236,11 +236,7 @@ class Index(IndexReader):
         Other fields stay as they are; the value None takes a field away. `UnknownIdError` where an id is not there.
         """
         wanted, state = as_ids(ids), self.state
-        changes = [metadata] * len(wanted) if isinstance(metadata, Mapping) else list(metadata)
-        if len(changes) != len(wanted):
-            raise ParameterError(
-                f"got {len(changes)} dicts of metadata for {len(wanted)} ids: pass one, or one for each"
-            )
+        changes = as_changes(metadata, len(wanted))
         with state.writer():
             with state.store.reading() as db:
                 found = documents_of(db, wanted)

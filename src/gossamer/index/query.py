@@ -53,6 +53,13 @@ class View:
         """The numbers in the database of passages, which the tree numbers otherwise and calls documents."""
         return [PassageNumber(int(id)) for id in self.vectors.ids_of(documents)]
 
+    def units(self, passages: Longs) -> Floats:
+        """The vectors of passages, which are numbered as the tree numbers them, in its space and of length 1."""
+        t = self.vectors.tree.arrays
+        X = t.vectors[t.row[t.leaf[passages]]]
+        units: Floats = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return units
+
     def texts(self, documents: Sequence[int]) -> list[Passage]:
         """The passages of documents, which are numbered as the tree numbers them, as far as concepts need them."""
         passages = self.passages(documents)

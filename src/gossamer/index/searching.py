@@ -115,11 +115,10 @@ def _rankings(view: View, queries: Sequence[Query], k: int, scope: Scope) -> lis
 
 def _spread_out(view: View, ranking: Ranking, candidates: int, options: SearchOptions) -> Ranking:
     """The k answers of which each is good and differs from those before it."""
-    found, t = ranking.found[:candidates], view.vectors.tree.arrays
+    found = ranking.found[:candidates]
     if not found:
         return ranking
-    X = t.vectors[t.row[t.leaf[view.vectors.numbers_of([each.passage for each in found])]]]
-    units = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    units = view.units(view.vectors.numbers_of([each.passage for each in found]))
     places = spread(np.array([each.score for each in found]), units, options.k, options.diversity)
     return Ranking([found[place] for place in places], ranking.visited, in_order=True)
 

@@ -32,14 +32,16 @@ def looks_like_a_table(value: object) -> bool:
 
 def read_table(table: Any, text: str | Sequence[str], id: str | None, metadata: Sequence[str] | None) -> Rows:
     """The rows of a table. Several text columns are joined by line breaks; no `metadata` means all other columns."""
-    of_text = [text] if isinstance(text, str) else list(text)
-    if not of_text or (metadata is not None and isinstance(metadata, str)):
+    of_text = [text] if isinstance(text, str) else list(text) if isinstance(text, Sequence) else []
+    if not of_text or isinstance(metadata, str) or not isinstance(metadata, Sequence | None):
         raise ParameterError("text is the name of a column, or several; metadata is a list of names, as in ['year']")
     names, records = _opened(table)
     kept = [name for name in names if name not in (*of_text, id)] if metadata is None else list(metadata)
     _check_columns(names, [*of_text, *([] if id is None else [id]), *kept])
     rows = Rows([], None if id is None else [], [])
     for at, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise DtypeError(f"row {at} is {type(record).__name__}, not a dict")
         rows.texts.append(_text(record, of_text, at))
         if rows.ids is not None and id is not None:
             rows.ids.append(_id(record.get(id), at))
