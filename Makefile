@@ -6,6 +6,8 @@ LOCK   ?= requirements/lock.txt
 STAMP  := $(VENV)/.installed-$(if $(LOCK),locked,newest)
 DEMO   := $(VENV)/.demo-$(if $(LOCK),locked,newest)
 PIP    := -m pip install --quiet
+# Tests start some hundred processes. Without bytecode on disk each of them compiles all that it imports, for 3 seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install demo test lint bench clean lock install-lowest test-lowest test-newest sbom audit
 help:

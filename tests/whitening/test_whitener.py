@@ -172,6 +172,7 @@ def test_names_of_columns_are_checked() -> None:
     [
         ("import gossamer.whitening.whitener", {"numba", "sklearn.decomposition"}),
         ("gossamer.VectorIndex(3)", {"sklearn"}),
+        ("gossamer.Index(encoder=len)", {"sklearn", "scipy.sparse", "onnxruntime", "pandas"}),
     ],
 )
 def test_what_is_not_needed_is_not_imported(code: str, spared: set[str]) -> None:

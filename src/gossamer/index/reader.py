@@ -18,8 +18,6 @@ from gossamer.index import overview
 from gossamer.index.batch import as_ids
 from gossamer.index.explanations import explain_document
 from gossamer.index.facets import count_facets
-from gossamer.index.near_duplicates import near_duplicates
-from gossamer.index.plane import plane
 from gossamer.index.query import as_weight, check_depth, documents_of, unknown_document
 from gossamer.index.searching import SearchArguments, SearchOptions, answers, as_queries
 from gossamer.index.state import IndexState
@@ -186,6 +184,8 @@ class IndexReader:
 
         `chance` is the number of documents that may be expected as near by chance: fewer is stricter.
         """
+        from gossamer.index.near_duplicates import near_duplicates  # imports parts of SciPy that no search needs
+
         if not isinstance(chance, int | float) or not 0.0 < chance < 1.0:
             raise ParameterError(f"chance must be between 0 and 1, both left out, got {chance!r}")
         with self.state.view() as view:
@@ -292,6 +292,8 @@ class IndexReader:
         The first call lays out all documents (5 s of one core for 76,000) while searches and changes go on. Later ones
         place what has come since, and nothing else moves until that is a quarter of all. `labels=False` leaves out
         names."""
+        from gossamer.index.plane import plane  # imports parts of SciPy that no search needs
+
         return plane(self.state, labels=labels)
 
     def info(self) -> IndexInfo:
