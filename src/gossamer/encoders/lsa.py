@@ -71,13 +71,13 @@ class LsaEncoder(CheckedEncoder):
         self._vocabulary: list[str] = []
         self._idf: Floats = np.empty(0, np.float32)
         self._axes: Floats = np.empty((0, 0), np.float32)
-        self._vectorizer: Any = None
+        self._terms: dict[str, int] = {}
         self._fingerprint = fingerprint_of(encoder="lsa", **self._settings())
 
     @property
     def fitted(self) -> bool:
         """Whether `fit` was called or a state was loaded."""
-        return self._vectorizer is not None
+        return bool(self._vocabulary)
 
     @property
     def dim(self) -> int:
@@ -121,14 +121,31 @@ class LsaEncoder(CheckedEncoder):
         """Unit vectors, the same for documents and queries; zero if no word is known."""
         self._need_fit()
         vectors = np.zeros((len(texts), self.dim), np.float32)
+        stop = frozenset(self._stop)
         for start in range(0, len(texts), _BLOCK):
-            block = self._vectorizer.transform(texts[start : start + _BLOCK]) @ self._axes
-            lengths = np.linalg.norm(block, axis=1, keepdims=True)
-            # A vector shorter than rounding errors has no meaningful direction.
-            np.divide(block, lengths, out=vectors[start : start + _BLOCK], where=lengths > 1e-6)
+            for row, text in enumerate(texts[start : start + _BLOCK], start):
+                self._encode(text, stop, vectors[row])
             if progress is not None:
                 progress(min(start + _BLOCK, len(texts)), len(texts))
         return vectors
+
+    def _encode(self, text: str, stop: frozenset[str], out: Floats) -> None:
+        """Write the unit vector of a text, Σ (1 + log count)·weight·axis over its terms, to `out`, which holds zeros.
+
+        scikit-learn's TfidfVectorizer gives the same, but takes a second to import.
+        """
+        known = self._terms
+        counts = Counter([known[term] for term in terms(text, stop) if term in known])
+        if not counts:
+            return
+        places = np.sort(np.fromiter(counts, np.int64, len(counts)))
+        weights = 1.0 + np.log(np.array([counts[place] for place in places.tolist()], np.float32))
+        weights *= self._idf[places]
+        weights /= np.linalg.norm(weights)
+        vector = np.add.reduce(self._axes[places] * weights[:, None], axis=0)  # term after term
+        length = np.linalg.norm(vector)
+        if length > 1e-6:  # a vector shorter than rounding errors has no meaningful direction
+            np.divide(vector, length, out=out)
 
     def state(self) -> Bundle:
         """Everything that was learnt, as plain arrays."""
@@ -172,16 +189,10 @@ class LsaEncoder(CheckedEncoder):
         return {"components": self._components, "stop_words": self._stop_words, "seed": self._seed}
 
     def _set_state(self, stop: list[str], vocabulary: list[str], idf: Floats, axes: Floats) -> None:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        # Built from what is saved, also just after fitting, so that a loaded encoder equals the fitted one.
-        analyze = partial(terms, stop=frozenset(stop))
-        vectorizer = TfidfVectorizer(analyzer=analyze, sublinear_tf=True, vocabulary=vocabulary, dtype=np.float32)
-        vectorizer.idf_ = idf
         parts = (_as_bytes(stop), _as_bytes(["", ""]), _as_bytes(vocabulary), idf, axes)
         content = b"".join(part.tobytes() for part in parts)
         self._stop, self._vocabulary, self._idf, self._axes = stop, vocabulary, idf, axes
-        self._vectorizer = vectorizer
+        self._terms = {term: place for place, term in enumerate(vocabulary)}
         self._fingerprint = fingerprint_of(
             encoder="lsa", learnt=hashlib.sha256(content).hexdigest(), **self._settings()
         )
