@@ -179,3 +179,14 @@ def test_what_is_not_needed_is_not_imported(code: str, spared: set[str]) -> None
     code = f"import sys, gossamer; {code}; print({spared} & set(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("length", [1e-30, 0.1, 1.0, 9.0, 12.0, 1e30])
+def test_rows_that_are_far_out_are_never_overlooked(length: float) -> None:
+    rng = np.random.default_rng(0)
+    fitted = rng.normal(size=(300, 5)).astype(np.float32)
+    whitener = Whitener(sphere=False).fit(fitted)
+    rows = (rng.normal(size=(3, 5)) * length).astype(np.float32)
+    far = bool((whitener.relative_distances(rows) > 10.0).any())
+    assert whitener.may_have(rows, 10.0) or not far
+    assert not whitener.may_have(fitted[:1], 10.0)

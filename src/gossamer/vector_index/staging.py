@@ -309,7 +309,7 @@ def _stage_fit(
 
 def _warn_if_far_out(whitener: Whitening | None, E: Floats, ids: list[DocId]) -> None:
     """Log a warning where vectors are far from all that the whitener was fitted on: often they were not normalised."""
-    if whitener is None or not len(E):
+    if whitener is None or not whitener.may_have(E, _FAR_OUT):
         return
     distances = whitener.relative_distances(E)
     far = np.flatnonzero(distances > _FAR_OUT)

@@ -25,6 +25,7 @@ people call a topic where dimensions keep nearly the size they had: the more str
 with less (Cranfield: 36.0 and 34.5).
 """
 
+import math
 import os
 from numbers import Integral, Real
 from typing import Any, Final, Literal, Self
@@ -158,12 +159,20 @@ class Whitening:
 
     def relative_distances(self, X: Floats) -> Doubles:
         """Distances of rows from the mean, divided by the root mean square of those of the fitted rows."""
-        usual = float(np.sqrt(self.explained_variance_.sum()))
+        usual = math.sqrt(self.explained_variance_.sum())
         if not usual > 0.0:
             return np.zeros(len(X))
         away = X.astype(np.float64) - self.mean_
         distances: Doubles = np.sqrt(np.einsum("ij,ij->i", away, away)) / usual
         return distances
+
+    def may_have(self, X: Floats, distance: float) -> bool:
+        """Whether a row may have a relative distance above `distance`; quick, and seldom true for a few usual rows.
+
+        No row is further from the mean than its length and that of the mean, and no row longer than all together.
+        """
+        longest = math.sqrt(np.vdot(X, X)) + math.sqrt(np.vdot(self.mean_, self.mean_))
+        return not longest <= distance * math.sqrt(self.explained_variance_.sum())
 
     def has_drifted(self, X: Floats) -> bool:
         """Whether rows of a corpus are no longer what the whitener was fitted on, so that it should be fitted again.
