@@ -199,6 +199,19 @@ def test_search_explains_its_answers(run: Run, ready: Path) -> None:
     assert "explanation" not in hits(run, ready, "a fox hunts mice", "-k", "2")[0]
 
 
+def test_answers_are_chosen(run: Run, ready: Path) -> None:
+    fields = {key for _, metadata in TEXTS.values() for key in metadata}
+    field = sorted(fields)[0]
+    grouped = hits(
+        run, ready, "a fox hunts mice", "--group-by", field, "--recent", f"{field}:30d", "--diversity", "0.1"
+    )
+    values = [hit["metadata"][field] for hit in grouped if field in hit["metadata"]]
+    assert len(values) == len(set(map(str, values)))
+    assert all("boost" in hit for hit in grouped)
+    assert [hit["lexical"] for hit in hits(run, ready, "a fox hunts mice", "--method", "path-sum")] == [0.0] * 10
+    assert "date:30d" in run("search", ready, "fox", "--recent", "date", ok=False).output
+
+
 def test_nothing_is_found_without_confidence(run: Run, ready: Path) -> None:
     assert len(hits(run, ready, "a fox hunts mice", "--min-confidence", "0.05")) == 10
     shown = run("search", ready, "quarterly tax return", "--min-confidence", "1.0").stdout

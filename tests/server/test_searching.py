@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,25 @@ def test_search_by_words_is_the_library_s(client: Client, index: Index) -> None:
 def test_search_by_vector_is_the_library_s(client: Client, index: Index) -> None:
     vector = encode(["sea and salt"])[0]
     assert client.search(vector=vector, k=4, recall=1.0) == index.search(vector=vector, k=4, recall=1.0)
+
+
+def test_answers_are_chosen_as_in_the_library(client: Client, index: Index) -> None:
+    options: Any = {
+        "group_by": "at",
+        "boost": {"field": "at", "half_life": "30d", "now": "2026-01-01"},
+        "diversity": 0.2,
+    }
+    assert client.search("moon", 4, **options) == index.search("moon", 4, **options)
+    assert client.search("moon", 4, method="path-sum") == index.search("moon", 4, method="path-sum")
+
+
+def test_a_boost_that_is_wrong_is_refused(service: Running) -> None:
+    for boost in (
+        {"field": "at"},
+        {"field": "at", "half_life": "soon"},
+        {"field": "at", "half_life": "1d", "speed": 2},
+    ):
+        problem(service.http.post("/v1/search", json={"query": "moon", "boost": boost}), 422)
 
 
 def test_search_within_a_concept(client: Client, index: Index) -> None:

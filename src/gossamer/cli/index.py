@@ -81,6 +81,9 @@ def index(
     language: Annotated[
         str | None, typer.Option(help="Words are found in all their forms: english, german, …, or none. Else detected.")
     ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="paper: whitening and tree as in the paper, to compare; else default.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -99,7 +102,7 @@ def index(
         on_error=on_error.value,
     )  # fmt: skip
     start, tally = time.perf_counter(), Tally()
-    made = _create_if_missing(to, encoder, {"max_tokens": max_tokens, "language": language}, screen)
+    made = _create_if_missing(to, encoder, {"max_tokens": max_tokens, "language": language, "preset": preset}, screen)
     with opened(to, screen, "w", encoder) as ix:
         if not made:
             prepare_encoder(ix.info().encoder, screen)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,7 @@ EXAMPLES = examples(
     'gossamer search notes.gsm "how do plants make sugar"',
     'gossamer search notes.gsm "how do plants make sugar" --explain --min-confidence 0.05',
     'gossamer search news.gsm "floods" -k 5 --where \'{"year": {"$gte": 2020}}\' --json',
+    'gossamer search news.gsm "floods" --group-by source --recent date:30d',
     "gossamer search notes.gsm --interactive",
 )
 
@@ -49,8 +51,16 @@ _LINES = 4
 
 _INDENT = "    "
 
-_FIELDS = ("id", "score", "dense", "lexical", "text", "metadata", "passage", "start", "matches")
+_FIELDS = ("id", "score", "dense", "lexical", "boost", "text", "metadata", "passage", "start", "matches")
 """Fields of a hit that are printed as they are with --json."""
+
+
+class Method(StrEnum):
+    """How documents are ranked."""
+
+    GUIDED = "guided"
+    PATH_SUM = "path-sum"
+    BEST_FIRST = "best-first"
 
 
 @command
@@ -67,6 +77,19 @@ def search(
     min_confidence: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="No answers if the query is less at home here (try 0.05).")
     ] = 0.0,
+    diversity: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Prefer answers that differ from those before them (try 0.2).")
+    ] = 0.0,
+    group_by: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="The best document of each value of a metadata field.")
+    ] = None,
+    recent: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD:TIME", help="Prefer recent dates in a field; half as much after TIME: date:30d."),
+    ] = None,
+    method: Annotated[
+        Method, typer.Option(help="How documents are ranked: guided, or by the tree alone as in the paper.")
+    ] = Method.GUIDED,
     interactive: Annotated[
         bool, typer.Option("--interactive", "-i", help="Ask for more queries; an empty line or Ctrl-D ends it.")
     ] = False,
@@ -84,7 +107,8 @@ def search(
     screen = Screen(json=json, quiet=quiet)
     options = {
         "k": k, "where": parse_where(where), "within": within, "hybrid": hybrid_weight(hybrid, weight),
-        "explain": explain, "min_confidence": min_confidence,
+        "explain": explain, "min_confidence": min_confidence, "diversity": diversity, "group_by": group_by,
+        "boost": _boost(recent), "method": method.value,
     }  # fmt: skip
     with opened(index, screen, encoder=encoder) as ix:
         prepare_encoder(ix.info().encoder, screen)
@@ -93,6 +117,16 @@ def search(
             answer(query)
         if interactive:
             _interactive(answer, screen)
+
+
+def _boost(recent: str | None) -> dict[str, str] | None:
+    """--recent as the argument `boost` of `Index.search`."""
+    if recent is None:
+        return None
+    field, colon, half_life = recent.rpartition(":")
+    if not colon:
+        raise typer.BadParameter("a field and a time are needed, as in date:30d", param_hint="--recent")
+    return {"field": field, "half_life": half_life}
 
 
 def _answer(ix: Index, screen: Screen, options: dict[str, Any], query: str, *, full: bool) -> None:

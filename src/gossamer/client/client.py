@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar, overload
 
 from gossamer.client import calls, transport
 from gossamer.client.calls import Call, Vector
@@ -121,13 +121,15 @@ class Client(transport.BaseClient):
         explain: bool = False,
         min_confidence: float = 0.0,
         diversity: float = 0.0,
+        group_by: str | None = None,
+        boost: Mapping[str, Any] | None = None,
+        method: Literal["guided", "path-sum", "best-first"] = "guided",
     ) -> Hits:
         """The k best documents, best first. See `Index.search`."""
         return self._do(
             calls.search(
                 query, vector, k=k, where=where, within=within, hybrid=hybrid, recall=recall, explain=explain,
-                min_confidence=min_confidence,
-                diversity=diversity,
+                min_confidence=min_confidence, diversity=diversity, group_by=group_by, boost=boost, method=method,
             )
         )  # fmt: skip
 

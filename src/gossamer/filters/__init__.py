@@ -36,14 +36,15 @@ follows MongoDB where that is what people expect:
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from gossamer.filters.column import Column
+from gossamer.filters.column import Column, values_at
+from gossamer.filters.dates import moment_of, read_moment
 from gossamer.filters.evaluate import compared_fields, conditions, evaluate
 from gossamer.filters.nodes import OPERATORS, Node, Path
-from gossamer.filters.parse import as_key, parse
+from gossamer.filters.parse import as_key, as_path, parse
 
 __all__ = [
-    "OPERATORS", "Column", "Node", "Path", "Where", "as_key", "check_size", "compared_fields", "conditions", "evaluate",
-    "parse",
+    "OPERATORS", "Column", "Node", "Path", "Where", "as_key", "as_path", "check_size", "compared_fields", "conditions",
+    "evaluate", "moment_of", "parse", "read_moment", "values_at",
 ]  # fmt: skip
 
 Where: TypeAlias = Mapping[str, Any] | None

@@ -115,7 +115,7 @@ class _Parser:
         return self._operators(path, key, operand, depth + 1)
 
     def _path(self, key: str) -> Path:
-        path = _as_path(key)
+        path = as_path(key)
         self._count_characters(len(key))
         return path
 
@@ -214,7 +214,7 @@ def _as_part(value: Scalar, key: str, name: str) -> str:
     return value
 
 
-def _as_path(key: str) -> Path:
+def as_path(key: str) -> Path:
     r"""The key split into names: ``a.b`` is two names, ``a\.b`` is one."""
     _check_length(key, LONGEST_KEY, f"the key {_brief(key)}")
     names: list[list[str]] = [[]]

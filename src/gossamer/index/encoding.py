@@ -28,6 +28,7 @@ from gossamer.files.bundle import Bundle
 from gossamer.index.chunking import split
 from gossamer.lexical.analysis import DETECT, languages
 from gossamer.store import Settings
+from gossamer.store.schema import PRESETS
 
 _HARMLESS_OPTIONS = {"components", "stop_words", "seed", "threads"}
 """Options in the name of an encoder that cannot make it read a file."""
@@ -112,13 +113,14 @@ def encode(
     return vectors
 
 
-def new_settings(encoder: Encoder, max_tokens: int | None, overlap: int | None, language: str) -> Settings:
+def new_settings(encoder: Encoder, preset: str, max_tokens: int | None, overlap: int | None, language: str) -> Settings:
     """The settings of a new index, checked; `overlap` is chosen where it is None."""
+    one_of(preset, "preset", PRESETS)
     one_of(language, "language", (DETECT, *languages()))
     if max_tokens is not None:
         overlap = min(30, positive(max_tokens, "max_tokens") // 4) if overlap is None else overlap
         split("", max_tokens=max_tokens, overlap=overlap)  # says what is wrong with them
-    return Settings.new(encoder.name, encoder.fingerprint, max_tokens, overlap or 0, language)
+    return Settings.new(encoder.name, encoder.fingerprint, max_tokens, overlap or 0, language, preset)
 
 
 def encode_ahead(encoder: Encoder, texts: Sequence[str], settings: Settings, progress: Progress | None) -> Encoded:

@@ -102,7 +102,7 @@ def _explanations(
 ) -> list[Explanation]:
     """Each document explained against its rival, if it has one."""
     t, x = view.vectors.tree.arrays, query.projected
-    if view.vectors.whitener is None:
+    if not view.vectors.ranks_by_cosine:
         x = at_length_of_documents(t, x)
     seen = evidence_shown(t, x, [here.path for here, _ in pairs])
     siblings = _siblings(view, pairs, seen)
@@ -122,7 +122,7 @@ def _explanations(
                 query=query.text,
                 rank=here.rank,
                 of=of,
-                score=found.score,
+                score=found.dense + found.lexical,
                 dense=found.dense,
                 lexical=found.lexical,
                 weight=query.lexical.weight,

@@ -48,4 +48,5 @@ def _hit(placed: Placed, matches: tuple[tuple[int, int], ...], why: Explanation 
         lexical=placed.found.lexical,
         matches=matches,
         explanation=why,
+        boost=placed.found.boost,
     )

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 import numpy.typing as npt
 
@@ -60,6 +60,7 @@ class Index(IndexReader):
         self,
         encoder: EncoderSpec = "minilm",
         *,
+        preset: Literal["default", "paper"] = "default",
         max_tokens: int | None = 200,
         overlap: int | None = None,
         language: str = "auto",
@@ -68,6 +69,7 @@ class Index(IndexReader):
         """An empty index in memory.
 
         `encoder`: a name (see `gossamer.encoders.known_encoders`) or any callable ``list[str] -> array``.
+        `preset`: "default", or "paper" for whitening, acuity and structure of the paper (see `VectorIndex`).
         Texts longer than `max_tokens` are split into passages that share up to `overlap` tokens (30, or less where
         passages are short); None never splits.
         `language`: "english", "german", … whose words are found in all their forms; "none" for words as they stand;
@@ -76,7 +78,7 @@ class Index(IndexReader):
         background, once for each concept, and again when it has changed much. Where it fails, terms are the label.
         """
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
-        self._begin(Store.in_memory(new_settings(loaded, max_tokens, overlap, language)), loaded, labeller)
+        self._begin(Store.in_memory(new_settings(loaded, preset, max_tokens, overlap, language)), loaded, labeller)
 
     @classmethod
     def create(
@@ -84,6 +86,7 @@ class Index(IndexReader):
         path: str | os.PathLike[str],
         encoder: EncoderSpec = "minilm",
         *,
+        preset: Literal["default", "paper"] = "default",
         max_tokens: int | None = 200,
         overlap: int | None = None,
         language: str = "auto",
@@ -92,7 +95,9 @@ class Index(IndexReader):
         """An empty index in the new folder `path`, open for writing."""
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
         with enough_memory(f"to make {path}"):
-            return cls._on(Store.create(path, new_settings(loaded, max_tokens, overlap, language)), loaded, labeller)
+            return cls._on(
+                Store.create(path, new_settings(loaded, preset, max_tokens, overlap, language)), loaded, labeller
+            )
 
     @classmethod
     def open(

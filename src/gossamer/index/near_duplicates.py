@@ -119,7 +119,7 @@ def _neighbours(view: View, passages: Longs, owners: Longs, progress: Progress |
 
 def _near(view: View, passages: Longs, units: Floats, X: Floats, asked: Floats, k: int) -> tuple[Longs, Doubles]:
     """The places and cosines of the k nearest of some passages; in a small index all are compared."""
-    if len(passages) <= _COMPARED or view.vectors.whitener is None:
+    if len(passages) <= _COMPARED or not view.vectors.ranks_by_cosine:
         cosines = (asked @ units.T).astype(np.float64)
         place = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
         return place, np.take_along_axis(cosines, place, 1)

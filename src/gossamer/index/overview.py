@@ -121,7 +121,7 @@ def novelty(view: View, query: Query, baseline: Baseline) -> Novelty:
 
 def nearest_cosine(view: View, query: Query) -> float:
     """The cosine of a query to the nearest passage, by raw vectors."""
-    if view.vectors.whitener is None:
+    if not view.vectors.ranks_by_cosine:
         near = _stored(view.vectors, _all_documents(view.vectors))
     else:
         found = view.vectors.nearest(query.projected[None], _NEIGHBOURS).documents[0]
@@ -141,7 +141,7 @@ def _new_baseline(view: View) -> Baseline:
     """The cosines of a sample of passages, each to the nearest one of another document."""
     everything = _all_documents(view.vectors)
     sampled = sample(everything, SAMPLE)
-    if view.vectors.whitener is None:
+    if not view.vectors.ranks_by_cosine:
         found = _nearest_of_all(view, sampled, everything)
     else:
         found = _nearest_by_search(view, sampled)

@@ -15,6 +15,7 @@ import numpy as np
 from gossamer.array_types import NONE, DocumentNumber, Doubles, Longs
 from gossamer.index.query import Query, Scope, View
 from gossamer.rank.fusion import Best, Scored, best_of, fused, lexical_needed, rounded
+from gossamer.rank.request import Method
 from gossamer.runtime import deadline
 
 _MORE: Final = 8
@@ -46,6 +47,19 @@ def rank(view: View, queries: Sequence[Query], k: int, scope: Scope) -> list[Ran
     depth = max(4 * k, 50)
     near = _nearest(view, queries, depth, scope)
     return [_ranked(view, query, k, scope, depth, found) for query, found in zip(queries, near, strict=True)]
+
+
+def rank_by(view: View, query: Query, method: Method, scope: Scope, k: int) -> Ranking:
+    """The k best documents in scope by one of the paper's methods; their scores are those of their best passages."""
+    depth = max(4 * k, 50)
+    while True:
+        found = view.vectors.rank(query.projected[None], depth, method, scope.restriction)
+        passages = found.documents[0][found.documents[0] != NONE]
+        scores = found.scores[0][: len(passages)].tolist()
+        best = best_of(view.table.owners(passages).tolist(), view.passages(passages), scores)
+        if len(best) >= k or len(passages) < depth:
+            return Ranking(fused(best, {}, k), int(found.visited[0]))
+        depth *= 4
 
 
 def _ranked(view: View, query: Query, k: int, scope: Scope, depth: int, near: _Near) -> Ranking:
@@ -85,8 +99,7 @@ def _lexical(query: Query, documents: Iterable[DocumentNumber]) -> dict[Document
 
 def _nearest(view: View, queries: Sequence[Query], depth: int, scope: Scope) -> list[_Near]:
     """For each query the documents of the `depth` nearest passages."""
-    if view.vectors.whitener is None:
-        # Vectors that are not whitened differ in length, so the tree's distances do not rank as cosines do.
+    if not view.vectors.ranks_by_cosine:
         passages = view.table.all_passages() if scope.restriction is None else scope.restriction.documents
         return [_Near(_best(view, query, passages), -math.inf, len(passages)) for query in queries]
     X = np.stack([query.projected for query in queries])

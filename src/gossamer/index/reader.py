@@ -19,8 +19,9 @@ from gossamer.index.batch import as_ids
 from gossamer.index.explanations import explain_document
 from gossamer.index.facets import count_facets
 from gossamer.index.query import as_weight, check_depth, documents_of, unknown_document
-from gossamer.index.searching import SearchArguments, SearchOptions, answers, as_queries
+from gossamer.index.searching import Rerank, SearchArguments, SearchOptions, answers, as_queries, ranked_again
 from gossamer.index.state import IndexState
+from gossamer.rank.request import Method
 from gossamer.results import (
     Concept,
     ConceptChange,
@@ -65,6 +66,10 @@ class IndexReader:
         explain: bool = False,
         min_confidence: float = 0.0,
         diversity: float = 0.0,
+        group_by: str | None = None,
+        boost: Mapping[str, Any] | None = None,
+        rerank: Rerank | None = None,
+        method: Method = "guided",
     ) -> Hits | list[Hits]:
         """The k best documents, best first; fewer only where fewer match. An empty index has none: [].
 
@@ -79,13 +84,25 @@ class IndexReader:
         explain         fills `Hit.explanation`; ranks are those among the answers
         min_confidence  no answers to a query that is less at home here, see `novelty`: 0.05 is a good start
         diversity       from 0 to 1: prefers answers that differ from those before them; 0.2 is a good start
+        group_by        a metadata field: the best document of each value; those without the field count by themselves
+        boost           prefers recent documents: {"field": "date", "half_life": "30d"} adds 0.1 to the score of one of
+                        today, 0.05 at 30 days of age; "weight" says how much instead, "now" another moment
+        rerank          a function of the query and a list of hits, five times as many as wanted, that returns a score
+                        for each: a cross-encoder, say. It decides the order
+        method          "guided", or one of the paper's: "path-sum", "best-first". These rank by the tree alone, without
+                        words; scores are log densities
         """
-        options = SearchOptions.checked(k, where, within, hybrid, recall, explain, min_confidence, diversity)
+        options = SearchOptions.checked(k, {
+            "where": where, "within": within, "hybrid": hybrid, "recall": recall, "explain": explain,
+            "min_confidence": min_confidence, "diversity": diversity, "group_by": group_by, "boost": boost,
+            "rerank": rerank, "method": method,
+        })  # fmt: skip
         texts, several = as_queries(query, vector)
         with self.state.view_for_queries(texts, vector, within, options.weight) as asked:
             found = [Hits() for _ in texts] if asked is None else answers(self.state, *asked, options)
         for message in found[0].warnings if found else ():
             warn(message, UnknownFieldWarning, stacklevel=2)
+        found = [ranked_again(*each, options) for each in zip(texts, found, strict=True)]
         return found if several else found[0]
 
     def explain(

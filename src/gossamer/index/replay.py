@@ -59,7 +59,7 @@ def stage(step: Step, vectors: VectorIndex | None, store: Store) -> StagedStep:
             raise CorruptError(f"operation {step.seq} removes passages where there are none")
         if not len(step.added):
             return StagedStep(None, None, step.seq)
-        vectors = VectorIndex(step.vectors.shape[1])
+        vectors = VectorIndex(step.vectors.shape[1], "paper" if store.settings.preset == "paper" else "default")
         vectors.read_raw_from(raw_source(store))
     elif not len(step.added) and not len(step.removed):
         return StagedStep(vectors, None, step.seq)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.checks import positive
+from gossamer.checks import one_of, positive
 from gossamer.errors import InputError, ParameterError
 from gossamer.filters import Node, parse
+from gossamer.filters.nodes import Compare
 from gossamer.index import overview
 from gossamer.index.hits import hits_of
 from gossamer.index.query import Query, Scope, View, as_weight, check_confidence, scope_of
-from gossamer.index.ranking import Ranking, rank
+from gossamer.index.ranking import Ranking, rank, rank_by
+from gossamer.index.selection import Selection, candidates, select
 from gossamer.index.state import IndexState
-from gossamer.rank.diversity import spread
-from gossamer.results import Hits
+from gossamer.rank.request import METHODS, Method
+from gossamer.results import Hit, Hits
 
-_SPREAD: Final = 5
-"""Candidates among which different answers are chosen, as a multiple of k."""
+Rerank: TypeAlias = Callable[[str | None, list[Hit]], Sequence[float]]
+"""A query and candidates → a score for each of them, the higher the better."""
 
 
 class SearchArguments(TypedDict, total=False):
@@ -35,6 +38,10 @@ class SearchArguments(TypedDict, total=False):
     explain: bool
     min_confidence: float
     diversity: float
+    group_by: str | None
+    boost: Mapping[str, Any] | None
+    rerank: Rerank | None
+    method: Method
 
 
 @dataclass(frozen=True)
@@ -49,27 +56,55 @@ class SearchOptions:
     recall: float | None
     explain: bool
     min_confidence: float
-    diversity: float
+    selection: Selection
+    rerank: Rerank | None
+    method: Method
 
     @classmethod
-    def checked(
-        cls,
-        k: int,
-        where: Mapping[str, Any] | None,
-        within: int | None,
-        hybrid: bool | float,
-        recall: float | None,
-        explain: bool,
-        min_confidence: float,
-        diversity: float,
-    ) -> SearchOptions:
+    def checked(cls, k: int, arguments: SearchArguments) -> SearchOptions:
         """The options, or the error that says what is wrong with them."""
-        check_confidence(min_confidence)
-        if isinstance(diversity, bool) or not isinstance(diversity, int | float) or not 0.0 <= diversity <= 1.0:
-            raise ParameterError(f"diversity must be a number from 0 to 1, got {diversity!r}")
-        condition = None if where is None else parse(where)
-        weight = as_weight(hybrid)
-        return cls(positive(k, "k"), condition, within, weight, recall, explain, min_confidence, float(diversity))
+        where, rerank, hybrid = arguments.get("where"), arguments.get("rerank"), arguments.get("hybrid", True)
+        method, diversity = arguments.get("method", "guided"), arguments.get("diversity", 0.0)
+        one_of(method, "method", METHODS)
+        check_confidence(arguments.get("min_confidence", 0.0))
+        if rerank is not None and not callable(rerank):
+            raise ParameterError(f"rerank must be a function of a query and its candidates, got {rerank!r}")
+        if rerank is not None and diversity:
+            raise ParameterError("rerank and diversity both decide the order of the answers: leave one of the two out")
+        options = cls(
+            k=positive(k, "k"),
+            where=None if where is None else parse(where),
+            within=arguments.get("within"),
+            weight=as_weight(hybrid),
+            recall=arguments.get("recall"),
+            explain=arguments.get("explain", False),
+            min_confidence=arguments.get("min_confidence", 0.0),
+            selection=Selection.checked(diversity, arguments.get("group_by"), arguments.get("boost")),
+            rerank=rerank,
+            method=method,
+        )
+        return options if method == "guided" else options._by_the_tree_alone(hybrid)
+
+    def _by_the_tree_alone(self, hybrid: bool | float) -> SearchOptions:
+        """The options of one of the paper's methods, whose scores are log densities: nothing can be added to them."""
+        without = {
+            "hybrid": not isinstance(hybrid, bool) and hybrid > 0.0,
+            "recall": self.recall is not None,
+            "explain": self.explain,
+            "diversity": self.selection.diversity > 0.0,
+            "boost": self.selection.recency is not None,
+            "where": self.where is not None and self.method == "best-first",
+            "within": self.within is not None and self.method == "best-first",
+        }
+        for name, is_given in without.items():
+            if is_given:
+                raise ParameterError(f"{name} has no meaning for method={self.method!r}: leave it out")
+        return replace(self, weight=0.0)
+
+    @property
+    def candidates(self) -> int:
+        """Documents to find: more than k where others are to be ranked again."""
+        return self.k if self.rerank is None else candidates(self.k)
 
 
 def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) -> tuple[list[str | None], bool]:
@@ -86,24 +121,52 @@ def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) 
 def answers(state: IndexState, view: View, queries: Sequence[Query], options: SearchOptions) -> list[Hits]:
     """The answers to each query, best first."""
     scope = scope_of(view, options.where, options.within, options.recall)
-    unknown = () if options.where is None else view.table.unknown_fields(view.db, options.where)
+    unknown = _unknown_fields(view, options)
     found = [Hits(warnings=unknown) for _ in queries]
     asked = [] if scope.is_empty else list(range(len(queries)))
     if options.min_confidence > 0.0:
         asked = [at for at in asked if _confidence(state, view, queries[at]) >= options.min_confidence]
-    wanted = [queries[at] for at in asked]
-    candidates = max(_SPREAD * options.k, 50) if options.diversity else options.k
-    rankings = _rankings(view, wanted, candidates, scope)
-    if options.diversity:
-        rankings = [_spread_out(view, ranking, candidates, options) for ranking in rankings]
-    for at, hits in zip(asked, hits_of(view, wanted, rankings, options.k, explain=options.explain), strict=True):
+    wanted, k = [queries[at] for at in asked], options.candidates
+    rankings = _rankings(view, wanted, k, scope, options)
+    for at, hits in zip(asked, hits_of(view, wanted, rankings, k, explain=options.explain), strict=True):
         hits.warnings = unknown
         found[at] = hits
     return found
 
 
-def _rankings(view: View, queries: Sequence[Query], k: int, scope: Scope) -> list[Ranking]:
-    """The ranking of each query. Those that ask for phrases have a scope of their own, the others are one batch."""
+def ranked_again(query: str | None, hits: Hits, options: SearchOptions) -> Hits:
+    """The k hits to which `rerank` gives the highest scores; of equals those that were better before."""
+    if options.rerank is None or not hits:
+        return hits
+    given = np.asarray(options.rerank(query, list(hits)), np.float64)
+    if given.shape != (len(hits),) or np.isnan(given).any():
+        raise ParameterError(
+            f"rerank must return a number for each of the {len(hits)} candidates, none of them NaN: "
+            f"it returned an array of shape {given.shape}"
+        )
+    best = np.argsort(-given, kind="stable")[: options.k].tolist()
+    hits[:] = [replace(hits[place], score=float(given[place])) for place in best]
+    return hits
+
+
+def _rankings(view: View, queries: Sequence[Query], k: int, scope: Scope, options: SearchOptions) -> list[Ranking]:
+    """The ranking of each query."""
+    if options.method != "guided":
+        return [_selected(view, partial(rank_by, view, query, options.method, scope), k, options) for query in queries]
+    if options.selection.is_plain:
+        return _guided(view, queries, k, scope)
+    return [
+        _selected(view, lambda count, query=query: _guided(view, [query], count, scope)[0], k, options)  # type: ignore[misc]
+        for query in queries
+    ]
+
+
+def _selected(view: View, rank: Callable[[int], Ranking], k: int, options: SearchOptions) -> Ranking:
+    return rank(k) if options.selection.is_plain else select(view, rank, k, options.selection)
+
+
+def _guided(view: View, queries: Sequence[Query], k: int, scope: Scope) -> list[Ranking]:
+    """The rankings of guided searches. Queries for phrases have a scope of their own, the others are one batch."""
     free = [at for at, query in enumerate(queries) if query.documents is None]
     found = dict(zip(free, rank(view, [queries[at] for at in free], k, scope) if free else [], strict=True))
     for at, query in enumerate(queries):
@@ -113,14 +176,11 @@ def _rankings(view: View, queries: Sequence[Query], k: int, scope: Scope) -> lis
     return [found[at] for at in range(len(queries))]
 
 
-def _spread_out(view: View, ranking: Ranking, candidates: int, options: SearchOptions) -> Ranking:
-    """The k answers of which each is good and differs from those before it."""
-    found = ranking.found[:candidates]
-    if not found:
-        return ranking
-    units = view.units(view.vectors.numbers_of([each.passage for each in found]))
-    places = spread(np.array([each.score for each in found]), units, options.k, options.diversity)
-    return Ranking([found[place] for place in places], ranking.visited, in_order=True)
+def _unknown_fields(view: View, options: SearchOptions) -> tuple[str, ...]:
+    """A sentence for each field that the options name and no document has."""
+    conditions = [] if options.where is None else [options.where]
+    conditions += [Compare(path, "$gte", 0) for path in options.selection.fields]
+    return tuple(message for where in conditions for message in view.table.unknown_fields(view.db, where))
 
 
 def _confidence(state: IndexState, view: View, query: Query) -> float:

@@ -29,17 +29,18 @@ Best: TypeAlias = tuple[float, PassageNumber]
 
 
 class Scored(NamedTuple):
-    """A document with its best passage and both parts of its score."""
+    """A document with its best passage and the parts of its score."""
 
     document: DocumentNumber
     passage: PassageNumber
     dense: float
     lexical: float
+    boost: float = 0.0
 
     @property
     def score(self) -> float:
-        """The sum of both parts."""
-        return self.dense + self.lexical
+        """The sum of the parts."""
+        return self.dense + self.lexical + self.boost
 
 
 def rounded(cosines: Doubles) -> list[float]:

@@ -22,6 +22,8 @@ _OPTIONS: Final = {
 }
 """The options of each method. One that a method does not have is refused, not ignored."""
 
+METHODS: Final[tuple[Method, ...]] = ("guided", "path-sum", "best-first")
+
 _RECALL: Final = 0.98
 """The recall of a guided search that does not say another."""
 

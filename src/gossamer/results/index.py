@@ -28,7 +28,7 @@ class Document:
 
 @dataclass(frozen=True, repr=False)
 class Hit:
-    """A document that a search found: `score` = `dense` + `lexical`."""
+    """A document that a search found: `score` = `dense` + `lexical` + `boost`, unless it was ranked again."""
 
     id: str
     text: str
@@ -48,6 +48,8 @@ class Hit:
     """Where words of the query stand in the passage: (start, stop) character offsets, ascending."""
     explanation: Explanation | None = None
     """Set by `search(..., explain=True)`."""
+    boost: float = 0.0
+    """What `search(..., boost=...)` adds for a recent date."""
 
     def __repr__(self) -> str:
         return f"Hit({self.id!r}, {self.score:.3f}, {beginning(self.passage, 60)!r})"

@@ -1,7 +1,7 @@
 """Requests and answers as pydantic models. Answers have the fields of the dataclasses in `gossamer.results`."""
 
 from dataclasses import MISSING, fields
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
@@ -67,6 +67,19 @@ class QueryRequest(_Request):
         return field in self.model_fields_set
 
 
+class Boost(BaseModel):
+    """Adds weight · 2^(−age / half_life) to the score of a document."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    field: str = Field(max_length=1000, description="The metadata field with the date: ISO text, or seconds.")
+    half_life: str = Field(max_length=40, description="A time: 12h, 30d, 8w, 1y.")
+    weight: float = Field(0.1, gt=0, le=100, description="What is added to the score of a document of this moment.")
+    now: str | None = Field(
+        None, max_length=40, description="Another moment from which ages are measured, as ISO text."
+    )
+
+
 class SearchRequest(QueryRequest):
     """A search."""
 
@@ -80,6 +93,11 @@ class SearchRequest(QueryRequest):
     explain: bool = Field(False, description="Fill `explanation` of every hit.")
     min_confidence: float = Field(0.0, ge=0, le=1, description="No answers to a query that is less at home here.")
     diversity: float = Field(0.0, ge=0, le=1, description="Prefers answers that differ from those before them.")
+    group_by: str | None = Field(None, max_length=1000, description="A metadata field: the best of each value.")
+    boost: Boost | None = Field(None, description="Prefers documents with a recent date.")
+    method: Literal["guided", "path-sum", "best-first"] = Field(
+        "guided", description="How documents are ranked: the paper's methods rank by the tree alone."
+    )
     concepts: bool = Field(
         False, description="Whole concepts in every path, with terms and exemplars; else id, label, size and depth."
     )

@@ -78,6 +78,9 @@ WITHOUT ROWID"""
 _FIRST_LANGUAGE = "english"
 """The language of every index before format version 3."""
 
+PRESETS = ("default", "paper")
+"""How the tree of an index is made, see `gossamer.vector_index`."""
+
 _RANGES = {"dim": (1, 2**16)}
 """Least and largest value of settings that are numbers. The others are at least 0 and exact as floats."""
 
@@ -90,6 +93,7 @@ class Settings:
     max_tokens, overlap     how texts are split into passages; max_tokens is None where they are not
     dim                     dimension of the encoder's vectors; None until the first document
     fitted_on               number of documents the encoder learnt from; 0 for one that does not learn
+    preset                  "default" or "paper": how vectors are whitened and the tree is grown
     language                by whose rules words are stemmed; "auto" until documents tell it, "none" for no stemming
     forgotten               the log can be replayed from this operation on; history before it was dropped
     identity                random name of this index, which tells its snapshots from those of others
@@ -102,6 +106,7 @@ class Settings:
     overlap: int
     dim: int | None = None
     fitted_on: int = 0
+    preset: str = "default"
     language: str = DETECT
     forgotten: int = 0
     identity: str = ""
@@ -110,11 +115,12 @@ class Settings:
 
     @classmethod
     def new(
-        cls, encoder: str, fingerprint: str, max_tokens: int | None, overlap: int, language: str = DETECT
-    ) -> Settings:
+        cls, encoder: str, fingerprint: str, max_tokens: int | None, overlap: int,
+        language: str = DETECT, preset: str = "default",
+    ) -> Settings:  # fmt: skip
         """The settings of a new index."""
         return cls(
-            encoder, fingerprint, max_tokens, overlap, language=language,
+            encoder, fingerprint, max_tokens, overlap, language=language, preset=preset,
             identity=uuid4().hex, created=datetime.now(UTC).isoformat(timespec="seconds"), written_by=__version__,
         )  # fmt: skip
 
@@ -173,7 +179,7 @@ def read_settings(db: sqlite3.Connection) -> Settings:
 def parse_settings(text: str) -> Settings:
     """Settings from JSON text; `ValueError` where one is missing, of the wrong type or out of range."""
     try:
-        values: dict[str, Any] = {"language": _FIRST_LANGUAGE, **json.loads(text)}
+        values: dict[str, Any] = {"language": _FIRST_LANGUAGE, "preset": "default", **json.loads(text)}
         settings = Settings(**{field.name: values[field.name] for field in fields(Settings)})
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError("these are not the settings of an index") from error
@@ -189,6 +195,8 @@ def _problem(settings: Settings) -> str | None:
         if kind == "str":
             if not isinstance(value, str):
                 return f"{field.name} must be a text, got {type(value).__name__}"
+            if field.name == "preset" and value not in PRESETS:
+                return f"preset must be one of {', '.join(PRESETS)}, got {shortened(repr(value), 25)}"
             if field.name == "language" and value not in (DETECT, *languages()):
                 return f"language must be {DETECT} or one of {', '.join(languages())}, got {shortened(repr(value), 25)}"
             continue

@@ -283,6 +283,21 @@ class VectorIndex:
                 out[: len(found)] = cosines(state.tree.arrays, x, found)
         return Nearest(ranked.documents, found_cosines, ranked.visited)
 
+    def rank(self, X: Floats, k: int, method: Method, restriction: Restriction | None = None) -> Ranked:
+        """What `search` finds by a method of the paper for queries that `project` made.
+
+        Documents are numbered as the tree numbers them.
+        """
+        request = SearchRequest.checked(k, method, self.state.settings.context)
+        with self._reading():
+            return self._ranked(request, X, restriction)
+
+    @property
+    def ranks_by_cosine(self) -> bool:
+        """Whether the tree's distances rank as cosines do: its vectors are on a sphere, and context does not count."""
+        whitener = self.state.whitener
+        return whitener is not None and bool(whitener.sphere) and self.state.settings.context == 0.0
+
     def _prepare_for(self, request: SearchRequest) -> None:
         """Build a graph that is due, and that no renewal will make soon; other searches wait for it."""
         t = self.state.tree.arrays

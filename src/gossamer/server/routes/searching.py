@@ -11,7 +11,9 @@ from gossamer.server.request_bodies import JsonRoute
 from gossamer.server.responses import JsonResponse, characters_of, explanation_fields, search_answer
 from gossamer.server.service import TheIndex, TheService, needs
 
-_OPTIONS: Final = ("where", "within", "hybrid", "vector", "recall", "explain", "min_confidence", "diversity")
+_OPTIONS: Final = (
+    "where", "within", "hybrid", "vector", "recall", "explain", "min_confidence", "diversity", "group_by", "method",
+)  # fmt: skip
 """Fields of a request that are arguments of `Index.search`."""
 
 router = APIRouter(tags=["search"], dependencies=[Depends(needs("read"))], route_class=JsonRoute)
@@ -24,19 +26,25 @@ async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheSer
     k = limits.check_k(asked.k, given=asked.has("k"), explain=asked.explain)
     limits.check_text(asked.query)
     limits.check_where(asked.where)
+    options = {name: getattr(asked, name) for name in _OPTIONS}
+    options["boost"] = None if asked.boost is None else asked.boost.model_dump()
 
     def work() -> tuple[Hits, float]:
         start = time.perf_counter()
-        hits = served.index.search(asked.query, k, **{name: getattr(asked, name) for name in _OPTIONS})
+        hits = served.index.search(asked.query, k, **options)
         limits.check_answer(sum(map(characters_of, hits)))
         return hits, time.perf_counter() - start
 
-    # Explanations and the confidence of a query take longer than the search itself.
+    # Explanations, the confidence of a query, many candidates and other methods take longer than a plain search.
     workers = service.workers
-    hits, seconds = await (workers.read if asked.explain or asked.min_confidence else workers.search)(work)
+    hits, seconds = await (workers.read if _takes_long(asked) else workers.search)(work)
     service.metrics.search_seconds.labels(served.name).observe(seconds)
     service.metrics.visited.labels(served.name).observe(hits.visited)
     return JsonResponse(search_answer(hits, seconds, concepts=asked.concepts))
+
+
+def _takes_long(asked: schemas.SearchRequest) -> bool:
+    return asked.explain or asked.min_confidence > 0.0 or asked.group_by is not None or asked.method != "guided"
 
 
 @router.post("/explain", response_model=schemas.ExplanationAnswer)
