@@ -82,7 +82,13 @@ def test_a_field_that_all_documents_share_gives_one_answer(index: Index) -> None
 def test_half_lives_and_dates_of_every_kind() -> None:
     with Index(encode) as small:
         newest = ["2001-01-01", "2025-12-31T12:00:00+00:00"]
-        dates = [{"at": "2025-12-31T12:00:00Z"}, {"at": 1767182400}, {"at": newest}, {"at": "soon"}, {}]
+        dates: list[dict[str, Any]] = [
+            {"at": "2025-12-31T12:00:00Z"},
+            {"at": 1767182400},
+            {"at": newest},
+            {"at": "soon"},
+            {},
+        ]
         small.add(["the moon"] * 5, ["text", "seconds", "list", "words", "none"], dates)
         for half_life in ("12h", "0.5d", timedelta(hours=12)):
             boost = {"field": "at", "half_life": half_life, "now": datetime(2026, 1, 1, tzinfo=UTC)}
