@@ -28,6 +28,7 @@ from gossamer.rank.guided import effort_for, prepare, search_with_effort
 from gossamer.rank.request import SearchRequest
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.threads import cores
+from gossamer.tree.agglomeration import agglomerate
 from gossamer.tree.arrays import Meta
 from gossamer.tree.browsing import shown_children
 from gossamer.tree.cuts import best_cut
@@ -40,11 +41,18 @@ __all__ = [
     "WEIGHT", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Structure", "Whitening", "WordIndex", "as_vectors",
     "auto_tree", "best_groups", "cache_folder", "concept_of_size", "cores", "count_leaves", "default_settings",
     "default_whitening", "group_of_each", "kernel", "memberships", "shown_sizes", "structure", "subkernel",
-    "tree_bytes",
+    "tree_bytes", "use_kernels_of_large_renewals",
 ]  # fmt: skip
 
 _LONGEST: Final = 1.3
 """The largest slack of the benchmarks' ladder: the effort where calibration found none that reaches a recall."""
+
+
+def use_kernels_of_large_renewals() -> None:
+    """Call the kernels that only the renewal of a large index calls: those that find near clusters by links."""
+    points = np.random.default_rng(0).normal(size=(2_000, 4)).astype(np.float32)
+    links = np.random.default_rng(1).integers(0, len(points), (len(points), 8)).astype(np.int32)
+    agglomerate(points, np.ones(len(points), np.int64), links=links, by_links=0)
 
 
 class DefaultSettings(NamedTuple):

@@ -20,7 +20,7 @@ from gossamer.errors import InputError
 from gossamer_lab.bench.data import embeddings_folder, load_set, spread_evenly
 from gossamer_lab.bench.stream.measures import K, recall_at_10
 from gossamer_lab.bench.stream.stalls import Stalls
-from gossamer_lab.engine import Doubles, Floats
+from gossamer_lab.engine import Doubles, Floats, use_kernels_of_large_renewals
 from gossamer_lab.job import Job
 from gossamer_lab.pictures import Panel, panels
 from gossamer_lab.tables import Cell, Report, Row, Table
@@ -281,6 +281,7 @@ def _use_every_kernel(growth: Growth) -> None:
         index.add(growth.E[row : row + 1], [row])
         index.search(growth.E[row], K)
     recall_at_10(index, _mixed(growth.queries)[:2])
+    use_kernels_of_large_renewals()
 
 
 # -- tables ----------------------------------------------------------------------------------------
