@@ -58,6 +58,7 @@ def test_all_commands_are_there() -> None:
         "info",
         "delete",
         "rebuild",
+        "reencode",
         "backup",
         "repair",
         "serve",

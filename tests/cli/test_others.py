@@ -133,3 +133,12 @@ def test_models(run: Run, tmp_path: Path) -> None:
     assert failed.exit_code == 1
     assert "GOSSAMER_OFFLINE" in failed.stderr
     assert "--encoder lsa" in failed.stderr
+
+
+def test_another_encoder(run: Run, tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "texts.jsonl")
+    run("index", source, "--to", tmp_path / "a.gsm", "--encoder", "lsa")
+    answer = json.loads(run("reencode", tmp_path / "a.gsm", "--to", "lsa?components=8", "--json").stdout)
+    assert (answer["encoder"], answer["encoded"]) == ("lsa?components=8", answer["documents"])
+    assert "lsa" in run("reencode", tmp_path / "a.gsm", "--to", "lsa").stdout
+    assert "no-such" in run("reencode", tmp_path / "a.gsm", "--to", "no-such", ok=False).output

@@ -43,6 +43,7 @@ app.command(epilog=tree.EXAMPLES)(tree.tree)
 app.command(epilog=maintenance.INFO_EXAMPLES)(maintenance.info)
 app.command(epilog=maintenance.DELETE_EXAMPLES)(maintenance.delete)
 app.command(epilog=maintenance.REBUILD_EXAMPLES)(maintenance.rebuild)
+app.command(epilog=maintenance.REENCODE_EXAMPLES)(maintenance.reencode)
 app.command("refine", hidden=True, epilog=maintenance.REBUILD_EXAMPLES)(maintenance.rebuild)  # its former name
 app.command(epilog=maintenance.BACKUP_EXAMPLES)(maintenance.backup)
 app.command(epilog=maintenance.REPAIR_EXAMPLES)(maintenance.repair)

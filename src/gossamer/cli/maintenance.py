@@ -1,4 +1,4 @@
-"""Commands about an index as a whole: `gossamer info`, `delete`, `rebuild`, `backup` and `repair`."""
+"""Commands about an index as a whole: `gossamer info`, `delete`, `rebuild`, `reencode`, `backup` and `repair`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from gossamer.cli.command import command, examples
 from gossamer.cli.formatting import documents
-from gossamer.cli.opening import opened
+from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import EncoderName, IndexPath, Json, Quiet, Where, complete_encoder, parse_where
 from gossamer.cli.screen import Screen
 from gossamer.plain_text import one_line
@@ -27,6 +27,9 @@ DELETE_EXAMPLES = examples(
     "cat ids.txt | gossamer delete news.gsm -",
 )
 REBUILD_EXAMPLES = examples("gossamer rebuild notes.gsm", "gossamer rebuild notes.gsm --json --quiet")
+REENCODE_EXAMPLES = examples(
+    "gossamer reencode notes.gsm --to minilm", "gossamer reencode notes.gsm --to ollama:nomic-embed-text --json"
+)
 BACKUP_EXAMPLES = examples(
     "gossamer backup notes.gsm /backups/notes.gsm", "gossamer backup /backups/notes.gsm notes.gsm"
 )
@@ -137,6 +140,37 @@ def rebuild(index: IndexPath, encoder: EncoderName = None, json: Json = False, q
     else:
         concepts = f"{before:,} concepts before, {about.concepts:,} now"
         screen.show(f"{about.documents:,} documents: {concepts} ({seconds:.1f} s)")
+
+
+@command
+def reencode(
+    index: IndexPath,
+    to: Annotated[str, typer.Option(metavar="NAME", help="The new encoder.", autocompletion=complete_encoder)],
+    encoder: EncoderName = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Give an index another encoder: all texts are encoded again, and the tree is built again.
+
+    It can be stopped at any time with Ctrl-C: run the same command again to go on.
+    """
+    screen = Screen(json=json, quiet=quiet)
+    start = time.perf_counter()
+    prepare_encoder(to, screen)
+    with opened(index, screen, "w", encoder) as ix:
+        with screen.bar("encoding", "texts") as bar:
+            bar(0, None)
+            encoded = ix.reencode(to, progress=bar)
+        about = ix.info()
+    seconds = time.perf_counter() - start
+    if screen.json:
+        screen.emit(
+            {"encoder": about.encoder, "documents": about.documents, "encoded": encoded, "seconds": round(seconds, 3)}
+        )
+    else:
+        screen.show(
+            f"{documents(about.documents)}, now by {about.encoder}: {encoded:,} texts encoded ({seconds:.1f} s)"
+        )
 
 
 @command

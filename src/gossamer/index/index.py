@@ -27,6 +27,7 @@ from gossamer.index.batch import Batch, as_changes, as_ids, check_batch
 from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
 from gossamer.index.query import documents_of
 from gossamer.index.reader import IndexReader
+from gossamer.index.reencoding import reencode
 from gossamer.index.repair import repair
 from gossamer.index.state import IndexState
 from gossamer.index.tables import read_table
@@ -288,6 +289,18 @@ class Index(IndexReader):
         """Let the encoder learn from all texts there are and will be, and encode all of them again."""
         change, encoder = learned_change(self.state.store, plan, self.state.encoder, progress)
         self.state.write(change, encoder)
+
+    def reencode(self, encoder: EncoderSpec, *, progress: Progress | None = None) -> int:
+        """Give the index another encoder, and encode all texts again; returns how many texts were encoded.
+
+        The index can be searched and changed meanwhile. Vectors are kept beside it until all are there: a run that was
+        stopped or killed goes on where it ended, when it is called again with the same encoder (not with a function,
+        which cannot be told from others). Then one operation replaces all vectors and the tree.
+        `progress(done, total)` counts texts.
+        """
+        loaded = load_encoder(encoder)
+        self.state.check_writable()
+        return reencode(self.state, loaded, progress)
 
     def refresh(self) -> int:
         """See now what another process has written, as the next search does by itself; returns how many operations.

@@ -173,9 +173,10 @@ class IndexState:
             try:
                 with deadline.suspended():  # other threads wait for the result, too; a retry would take as long
                     self.tree.catch_up()
-                    if self.settings.fingerprint != self.encoder.fingerprint:  # it learned again
+                    if self.settings.fingerprint != self.encoder.fingerprint:  # it learned again, or is another
+                        given = self.encoder if self.encoder.name == self.settings.encoder else None
                         with self.store.reading() as db:
-                            self.encoder = reload_encoder(self.settings, rows.read_encoder_state(db), self.encoder)
+                            self.encoder = reload_encoder(self.settings, rows.read_encoder_state(db), given)
             except BaseException:
                 self.tree.invalidate()
                 raise
@@ -236,18 +237,23 @@ class IndexState:
         """Hold the writer's turn; reads go on. Raises where the index cannot be changed."""
         self.check_process()
         with self._one_writer.alone(), deadline.suspended():
-            self.check_usable()
-            if not self.store.writable:
-                raise ReadOnlyError(f'{self.store.where} was opened with mode="r": open it with mode="w" to change it')
-            if self.tree.degraded:
-                raise DegradedError(
-                    f"{self.store.where} is degraded, {self.tree.degraded}: it can be searched, but not changed. "
-                    "Repair it with Index.repair or gossamer repair"
-                )
+            self.check_writable()
             with enough_memory("for this change"):
                 if self.tree.regrown:
                     self.write(Change("refit"))  # so that replaying the log gives the tree that is in memory
                 yield
+
+    def check_writable(self) -> None:
+        """Raise where the index cannot be changed."""
+        self.check_process()
+        self.check_usable()
+        if not self.store.writable:
+            raise ReadOnlyError(f'{self.store.where} was opened with mode="r": open it with mode="w" to change it')
+        if self.tree.degraded:
+            raise DegradedError(
+                f"{self.store.where} is degraded, {self.tree.degraded}: it can be searched, but not changed. "
+                "Repair it with Index.repair or gossamer repair"
+            )
 
     def write(self, change: Change, encoder: Encoder | None = None) -> None:
         """Make a change durable, then visible. `encoder` replaces the one in use, where it learned again.

@@ -23,6 +23,7 @@ class Layout:
     snapshot-<seq>/      tree, whitener and words after operation <seq>
     labels               labels of concepts; made again where the file is missing, damaged or behind
     plane/               where documents lie in the plane; made again if it is missing
+    encoded-<name>       vectors of another encoder, while the index is encoded again
     writer.lock          held by the process that writes
     """
 
@@ -52,6 +53,15 @@ class Layout:
     def plane(self) -> Path:
         """Where the places of documents in the plane are saved."""
         return self.folder / "plane"
+
+    def encoded(self, name: str) -> Path:
+        """Where the vectors of another encoder are kept until they replace those of this one."""
+        return self.folder / f"encoded-{name}"
+
+    def encoded_texts(self) -> list[Path]:
+        """The files of vectors of other encoders."""
+        names = (name for name in self._names() if name.startswith("encoded-") and not name.endswith("-journal"))
+        return sorted(self.folder / name for name in names)
 
     def has_wal(self) -> bool:
         """Whether the write-ahead log holds anything: a writer is at work, or ended without closing the index."""
