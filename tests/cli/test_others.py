@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import Run
+from cli.conftest import TEXTS, Run, write_jsonl
 from gossamer.encoders import Encoder
 from gossamer.files.bundle import Bundle
 from gossamer.index.encoding import reload_encoder
@@ -136,7 +136,7 @@ def test_models(run: Run, tmp_path: Path) -> None:
 
 
 def test_another_encoder(run: Run, tmp_path: Path) -> None:
-    source = write_jsonl(tmp_path / "texts.jsonl")
+    source = write_jsonl(tmp_path / "texts.jsonl", TEXTS)
     run("index", source, "--to", tmp_path / "a.gsm", "--encoder", "lsa")
     answer = json.loads(run("reencode", tmp_path / "a.gsm", "--to", "lsa?components=8", "--json").stdout)
     assert (answer["encoder"], answer["encoded"]) == ("lsa?components=8", answer["documents"])

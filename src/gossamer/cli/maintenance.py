@@ -164,13 +164,11 @@ def reencode(
         about = ix.info()
     seconds = time.perf_counter() - start
     if screen.json:
-        screen.emit(
-            {"encoder": about.encoder, "documents": about.documents, "encoded": encoded, "seconds": round(seconds, 3)}
-        )
+        counts = {"documents": about.documents, "encoded": encoded}
+        screen.emit({"encoder": about.encoder, **counts, "seconds": round(seconds, 3)})
     else:
-        screen.show(
-            f"{documents(about.documents)}, now by {about.encoder}: {encoded:,} texts encoded ({seconds:.1f} s)"
-        )
+        held = documents(about.documents)
+        screen.show(f"{held}, encoded by {about.encoder} now: {encoded:,} texts ({seconds:.1f} s)")
 
 
 @command
