@@ -37,7 +37,7 @@ $(DEMO): pyproject.toml $(LOCK) $(BIN)/python
 	@rm -f $(VENV)/.demo-* && touch $@
 
 $(STAMP): pyproject.toml lab/pyproject.toml $(LOCK) $(DEMO)
-	$(INSTALL) $(WHEELS) --editable ".[onnx,model2vec,files,parquet,serve,client]" --editable ./lab --group dev
+	$(INSTALL) $(WHEELS) --editable ".[onnx,model2vec,files,parquet,serve,client,mcp]" --editable ./lab --group dev
 	@$(INSTALL) hnswlib >$(VENV)/hnswlib.log 2>&1 || \
 	    echo "hnswlib has no wheel and could not be built here: comparisons with it are skipped (see $(VENV)/hnswlib.log)"
 	@rm -f $(VENV)/.installed-* && touch $@

@@ -62,6 +62,7 @@ def test_all_commands_are_there() -> None:
         "backup",
         "repair",
         "serve",
+        "mcp",
     ]
     keys = ["keys new", "keys list", "keys remove"]
     models = ["models list", "models pull", "models path"]

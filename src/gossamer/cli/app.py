@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import gossamer
-from gossamer.cli import demo, eval, explain, index, keys, maintenance, models, search, serve, topics, tree
+from gossamer.cli import demo, eval, explain, index, keys, maintenance, mcp, models, search, serve, topics, tree
 from gossamer.cli.command import examples
 from gossamer.cli.extensions import add_extensions
 
@@ -48,6 +48,7 @@ app.command("refine", hidden=True, epilog=maintenance.REBUILD_EXAMPLES)(maintena
 app.command(epilog=maintenance.BACKUP_EXAMPLES)(maintenance.backup)
 app.command(epilog=maintenance.REPAIR_EXAMPLES)(maintenance.repair)
 app.command(epilog=serve.EXAMPLES)(serve.serve)
+app.command(epilog=mcp.EXAMPLES)(mcp.mcp)
 app.add_typer(keys.app, name="keys")
 app.add_typer(models.app, name="models")
 app.add_typer(eval.app, name="eval")
