@@ -77,6 +77,19 @@ def test_a_model_finds_its_way(path: Path) -> None:
     over_pipes(path, talk)
 
 
+def here(index: Index, talk: Talk, **options: Any) -> None:
+    """Talk to a server in this process."""
+    from mcp import Client
+
+    from gossamer.integrations.mcp import create_server
+
+    async def session() -> None:
+        async with Client(create_server(index, **options)) as client:
+            await talk(client)
+
+    asyncio.run(asyncio.wait_for(session(), 120))
+
+
 def test_what_is_wrong_is_told_to_the_model(path: Path) -> None:
     async def talk(client: Any) -> None:
         for tool, arguments, word in (
@@ -89,21 +102,20 @@ def test_what_is_wrong_is_told_to_the_model(path: Path) -> None:
             assert result.is_error
             assert word in result.content[0].text
 
-    over_pipes(path, talk)
+    with Index.open(path, mode="r") as index:
+        here(index, talk)
 
 
-def test_changes_only_where_they_are_allowed(tmp_path: Path) -> None:
-    path = tmp_path / "own.gsm"
-    with Index.create(path, "lsa") as index:
+def test_changes_only_where_they_are_allowed() -> None:
+    with Index("lsa") as index:
         index.add(["a red fox", "a blue whale"], ["fox", "whale"])
 
-    async def talk(client: Any) -> None:
-        assert "new" in await said(client, "add", texts=["a green frog"], ids=["new"])
-        assert "[new]" in await said(client, "search", query="green frog", k=1)
-        assert "1" in await said(client, "delete", ids=["whale"])
+        async def talk(client: Any) -> None:
+            assert "new" in await said(client, "add", texts=["a green frog"], ids=["new"])
+            assert "[new]" in await said(client, "search", query="green frog", k=1)
+            assert "1" in await said(client, "delete", ids=["whale"])
 
-    over_pipes(path, talk, "--write")
-    with Index.open(path) as index:
+        here(index, talk, writable=True)
         assert index.ids() == ["fox", "new"]
 
 
@@ -142,23 +154,16 @@ def test_over_http_two_clients_at_once(path: Path) -> None:
     assert one.startswith("1. [fox]")
 
 
-def test_an_empty_index_and_questions_it_cannot_answer(tmp_path: Path) -> None:
-    from mcp import Client
+def test_an_empty_index_and_questions_it_cannot_answer() -> None:
+    async def empty(client: Any) -> None:
+        for tool, arguments in (("contents", {}), ("topics", {}), ("search", {"query": "fox"})):
+            assert "empty" in await said(client, tool, **arguments)
 
-    from gossamer.integrations.mcp import create_server
-
-    async def ask(index: Index, tool: str, **arguments: Any) -> str:
-        async with Client(create_server(index)) as client:
-            return await said(client, tool, **arguments)
+    async def unanswered(client: Any) -> None:
+        assert "Probably nothing" in await said(client, "search", query="zygote quantum")
 
     with Index("lsa") as index:
-        for tool, arguments in (("contents", {}), ("topics", {}), ("search", {"query": "fox"})):
-            assert "empty" in asyncio.run(ask(index, tool, **arguments))
-        index.add(
-            [
-                f"the {animal} eats {food} daily"
-                for animal in ("fox", "owl", "cat")
-                for food in ("mice", "bread", "fish", "corn", "rice", "figs", "nuts", "peas")
-            ]
-        )
-        assert "Probably nothing" in asyncio.run(ask(index, "search", query="zygote quantum"))
+        here(index, empty)
+        foods = ("mice", "bread", "fish", "corn", "rice", "figs", "nuts", "peas")
+        index.add([f"the {animal} eats {food} daily" for animal in ("fox", "owl", "cat") for food in foods])
+        here(index, unanswered)
