@@ -61,7 +61,7 @@ test: lint
 # Most of the time goes into compiling, once, which is where an old Numba would fail. Slow tests of threads and processes
 # are left out. The server comes last: its clients wait 30 s, not for a compiler.
 RUNTIME := --editable ".[onnx,parquet,serve,client]"
-SHORT := -m pytest -n 1 -k "not (beside or pipe or completion or tls or read_only)" \
+SHORT := -m pytest -n 1 -k "not (beside or pipe or completion or tls or read_only or locked or wanted)" \
     tests/store/test_store.py tests/cli/test_app.py tests/encoders/test_onnx.py tests/readers/test_parquet.py \
     tests/server/test_serve.py
 

@@ -30,10 +30,10 @@ from gossamer.store.layout import Layout
 TRUTH = "moon river gold"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed index with two snapshots, a log that reaches beyond the first, and forgotten vectors."""
-    path = tmp_path / "a.gsm"
+    path = tmp_path_factory.mktemp("made") / "a.gsm"
     rng = random.Random(1)
     with Index.create(path, encode) as index:
         index.state.store.policy = Policy(snapshot_after=100)
@@ -46,13 +46,19 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def path(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(made, tmp_path / "a.gsm")
+
+
 def state(index: Index) -> tuple[list[Document], list[Hit], int]:
     return index.get(index.ids()), index.search(TRUTH, k=30), index.info().operation
 
 
-@pytest.fixture
-def truth(path: Path) -> tuple[list[Document], list[Hit], int]:
-    with Index.open(path, encode, mode="r") as index:
+@pytest.fixture(scope="module")
+def truth(made: Path) -> tuple[list[Document], list[Hit], int]:
+    with Index.open(made, encode, mode="r") as index:
         return state(index)
 
 

@@ -1,9 +1,9 @@
 """A process that writes to an index and is killed while it does; see test_kill.
 
-Run as a program it imports everything once, then forks a child for each command on standard input: `<first
-operation> <crash point>`. A child opens the index, carries out operations from the first one on, and tells on
-standard output when each begins and when it has returned. What operation number n is depends on n alone, so the
-test can carry out the same ones elsewhere.
+Run as a program it imports everything once, then forks a child for each command on standard input, whose parts are
+separated by tabs: the path of an index, the first operation, and a crash point or nothing. A child opens the index,
+carries out operations from the first one on, and tells on standard output when each begins and when it has returned.
+What operation number n is depends on n alone, so the test can carry out the same ones elsewhere.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def tell(line: str) -> None:
     os.write(1, f"{line}\n".encode())
 
 
-def main(path: str) -> None:
+def main() -> None:
     with Index(encode) as warm:  # compile, before the clock runs
         warm.state.store.policy = EAGER
         carry_out(warm, 0)
@@ -105,7 +105,7 @@ def main(path: str) -> None:
         warm.search("moon")
     tell("ready")
     for line in sys.stdin:
-        first, _, point = line.strip().partition(" ")
+        path, first, point = line.removesuffix("\n").split("\t")
         child = os.fork()
         if child == 0:
             tell(f"pid {os.getpid()}")  # the child itself: its parent might come later than its first operation
@@ -118,4 +118,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,15 +13,23 @@ from encoders.tiny import TEXTS, save_model
 from gossamer.encoders import load_encoder
 from gossamer.errors import ModelUnavailableError
 
-pytest.importorskip("torch", reason="needs the extra st")
-st = pytest.importorskip("sentence_transformers", reason="needs the extra st")
-pytestmark = pytest.mark.extra
+# Imported by the tests that use it, not here: it takes six seconds, and every worker collects every file.
+pytestmark = [
+    pytest.mark.extra,
+    pytest.mark.skipif(not (find_spec("torch") and find_spec("sentence_transformers")), reason="needs the extra st"),
+]
+
+
+def model_of(folder: Path, **options: Any) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), **options)
 
 
 def save(folder: Path, prompts: dict[str, str] | None = None) -> Path:
     """A plain BERT gets mean pooling when it is opened; saved again, it is a sentence-transformers model."""
     bert = save_model(folder.parent / f"{folder.name}-bert", "bert")
-    st.SentenceTransformer(str(bert), prompts=prompts, device="cpu").save(str(folder), create_model_card=False)
+    model_of(bert, prompts=prompts, device="cpu").save(str(folder), create_model_card=False)
     return folder
 
 
@@ -33,7 +43,7 @@ def test_vectors_are_the_models_own(folder: Path) -> None:
     assert encoder.dim == 16
     vectors = encoder.encode(TEXTS)
     assert vectors.dtype == np.float32
-    np.testing.assert_allclose(vectors, st.SentenceTransformer(str(folder)).encode(TEXTS), atol=1e-6)
+    np.testing.assert_allclose(vectors, model_of(folder).encode(TEXTS), atol=1e-6)
     np.testing.assert_allclose(vectors, load_encoder(f"hf:{folder}").encode(TEXTS), atol=2e-6)
     assert encoder.encode([]).shape == (0, 16)
 
@@ -75,5 +85,5 @@ def test_a_model_that_is_not_there() -> None:
 
 
 def test_a_loaded_model_is_taken_as_it_is(folder: Path) -> None:
-    model = st.SentenceTransformer(str(folder))
+    model = model_of(folder)
     np.testing.assert_allclose(load_encoder(model).encode(TEXTS), load_encoder(f"st:{folder}").encode(TEXTS), atol=1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from gossamer.encoders import load_encoder
 from gossamer.encoders import transformers as module
 from gossamer.errors import MissingExtraError, ModelUnavailableError, ParameterError
 
-torch = pytest.importorskip("torch", reason="needs the extra hf")
-transformers = pytest.importorskip("transformers", reason="needs the extra hf")
-pytestmark = pytest.mark.extra
+# Imported by the tests that use them, not here: it takes seconds, and every worker collects every file.
+pytestmark = [
+    pytest.mark.extra,
+    pytest.mark.skipif(not (find_spec("torch") and find_spec("transformers")), reason="needs the extra hf"),
+]
 
 KINDS = ("bert", "roberta", "gpt2", "t5")
 
@@ -30,6 +33,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def states_by_hand(folder: Path, kind: str, text: str) -> list[Any]:
     """The hidden states (layers + 1 of tokens × dim) of one text, alone and without padding."""
+    import torch
+    import transformers
+
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     if kind == "t5":
         model = transformers.T5Model.from_pretrained(folder).get_encoder()
@@ -73,9 +79,11 @@ def test_padding_batches_and_order_change_nothing(folders: dict[str, Path], kind
 def test_last_is_the_last_true_token_whatever_side_is_padded(
     folders: dict[str, Path], kind: str, side: str, tmp_path: Path
 ) -> None:
+    from transformers import AutoTokenizer
+
     shutil.copytree(folders[kind], tmp_path / "model")
     save_tokenizer(tmp_path / "model", padding=kind != "gpt2", side=side)
-    assert transformers.AutoTokenizer.from_pretrained(tmp_path / "model").padding_side == side
+    assert AutoTokenizer.from_pretrained(tmp_path / "model").padding_side == side
     vectors = load_encoder(f"hf:{tmp_path / 'model'}?pool=last").encode(TEXTS)
     hand = [states_by_hand(tmp_path / "model", kind, text)[-1][-1] for text in TEXTS]
     np.testing.assert_allclose(vectors, hand, atol=2e-6)
@@ -106,7 +114,10 @@ def test_no_texts_a_text_without_tokens_and_progress(folders: dict[str, Path], t
 
 
 def test_half_precision_files_are_run_in_full(folders: dict[str, Path], tmp_path: Path) -> None:
-    half = transformers.AutoModel.from_pretrained(folders["bert"]).to(torch.bfloat16)
+    import torch
+    from transformers import AutoModel
+
+    half = AutoModel.from_pretrained(folders["bert"]).to(torch.bfloat16)
     half.save_pretrained(tmp_path / "half")
     half.float().save_pretrained(tmp_path / "full")  # the same rounded weights
     for name in ("half", "full"):

@@ -31,19 +31,43 @@ def state(index: VectorIndex) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def index() -> VectorIndex:
+    """For tests that only search."""
     made = VectorIndex(24, whitener=None)
     made.add(topics(6000))
     made.settle()
     return made
 
 
+@pytest.fixture(scope="module")
+def tree_alone() -> VectorIndex:
+    """The same without links; for tests that only search."""
+    made = VectorIndex(24, whitener=None, links=False)
+    made.add(topics(6000))
+    return made
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = VectorIndex(24, whitener=None)
+    made.add(topics(2500))
+    made.settle()
+    folder = tmp_path_factory.mktemp("saved")
+    made.save(folder)
+    return folder
+
+
+@pytest.fixture
+def own(saved: Path) -> VectorIndex:
+    """2,500 documents, for tests that change something."""
+    return VectorIndex.load(saved)
+
+
 # -- searching -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_asked_for_a_share_it_finds_that_share(links: bool) -> None:
-    index = VectorIndex(24, whitener=None, links=links)
-    index.add(topics(6000))
+@pytest.mark.parametrize("made", ["index", "tree_alone"])
+def test_asked_for_a_share_it_finds_that_share(made: str, request: pytest.FixtureRequest) -> None:
+    index = request.getfixturevalue(made)
     exact = index.search(QUERIES, method="path-sum").ids
     looked_at = []
     for recall in (0.8, 0.95, 0.99):
@@ -56,39 +80,37 @@ def test_asked_for_a_share_it_finds_that_share(links: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("context", "acuity", "guided"),
-    [
-        (0.0005, 5.0, True), (0.3, 5.0, False), (1.0, 5.0, False),
-        (0.05, CobwebTree.PAPER_ACUITY, True), (1.0, CobwebTree.PAPER_ACUITY, False),
-    ],
-)  # fmt: skip
-def test_with_context_too_a_share_asked_for_is_found(context: float, acuity: float, guided: bool) -> None:
+    ("acuity", "guided"),
+    [(5.0, {0.0005: True, 0.3: False, 1.0: False}), (CobwebTree.PAPER_ACUITY, {0.05: True, 1.0: False})],
+)
+def test_with_context_too_a_share_asked_for_is_found(acuity: float, guided: dict[float, bool]) -> None:
     """Where distances lead elsewhere than to the best, everything is scored."""
     index = VectorIndex(24, whitener=None, acuity=acuity)
     index.add(topics(4000))
-    assert (index.search(QUERIES, recall=0.9, context=context).visited.mean() < 2000) == guided
-    exact = index.search(QUERIES, method="path-sum", context=context).ids
-    for recall in (0.9, 0.98):
-        assert share_found(index.search(QUERIES, recall=recall, context=context).ids, exact) > recall - 0.02
+    for context, expected in guided.items():
+        assert (index.search(QUERIES, recall=0.9, context=context).visited.mean() < 2000) == expected
+        exact = index.search(QUERIES, method="path-sum", context=context).ids
+        for recall in (0.9, 0.98):
+            assert share_found(index.search(QUERIES, recall=recall, context=context).ids, exact) > recall - 0.02
     index.refine()  # paths are others now
-    exact = index.search(QUERIES, method="path-sum", context=context).ids
-    assert share_found(index.search(QUERIES, context=context).ids, exact) > 0.95
+    for context in guided:
+        exact = index.search(QUERIES, method="path-sum", context=context).ids
+        assert share_found(index.search(QUERIES, context=context).ids, exact) > 0.95
 
 
 def test_scores_are_the_exhaustive_ones(index: VectorIndex) -> None:
     for context in (0.0, 0.3, 1.0):
-        found = index.search(QUERIES[:40], context=context)
-        everything = index.search(QUERIES[:40], k=len(index), method="path-sum", context=context)
-        for q in range(40):
+        found = index.search(QUERIES[:12], context=context)
+        everything = index.search(QUERIES[:12], k=len(index), method="path-sum", context=context)
+        for q in range(12):
             true = dict(zip(everything.ids[q].tolist(), everything.scores[q].tolist(), strict=True))
             assert [true[id] for id in found.ids[q].tolist()] == found.scores[q].tolist()
             assert (np.diff(found.scores[q]) <= 0).all()
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_visited_is_the_truth_and_the_budget_is_kept(links: bool) -> None:
-    index = VectorIndex(24, whitener=None, links=links)
-    index.add(topics(6000))
+@pytest.mark.parametrize("made", ["index", "tree_alone"])
+def test_visited_is_the_truth_and_the_budget_is_kept(made: str, request: pytest.FixtureRequest) -> None:
+    index = request.getfixturevalue(made)
     widest = index.tree.stats().widest
     for budget in (50, 300, 1500):
         found = index.search(QUERIES, budget=budget)
@@ -116,13 +138,13 @@ def test_batches_threads_and_single_queries_agree(index: VectorIndex) -> None:
 def test_the_same_calls_make_the_same_index(settling: bool) -> None:
     def make() -> dict[str, bytes]:
         index = VectorIndex(24, whitener=None)
-        X = topics(5000)
-        index.add(X[:3000])
+        X = topics(3000)
+        index.add(X[:1800])
         if settling:
             index.settle()
-        index.add(X[3000:3400])
-        index.remove(range(100, 900))
-        index.add(X[3400:])
+        index.add(X[1800:2100])
+        index.remove(range(100, 600))
+        index.add(X[2100:])
         index.settle()
         return state(index)
 
@@ -200,39 +222,30 @@ def test_a_small_change_of_a_cobweb_tree_mends_links_at_once() -> None:
     assert index.search(QUERIES).visited.mean() < 1000
 
 
-def test_near_twins_that_come_together_are_all_found() -> None:
-    index = VectorIndex(24, whitener=None)
-    index.add(topics(2500))
-    index.settle()
+def test_near_twins_that_come_together_are_all_found(own: VectorIndex) -> None:
     twins = topics(1, seed=9) + 1e-3 * np.random.default_rng(0).normal(size=(40, 24)).astype(np.float32)
-    ids = index.add(twins)
-    assert index.search(twins, k=1).ids.ravel().tolist() == ids
+    ids = own.add(twins)
+    assert own.search(twins, k=1).ids.ravel().tolist() == ids
 
 
-def test_leaves_beyond_the_grid_of_the_codes_are_told_apart() -> None:
-    index = VectorIndex(24, whitener=None)
-    index.add(topics(2500))
-    index.settle()
+def test_leaves_beyond_the_grid_of_the_codes_are_told_apart(own: VectorIndex) -> None:
     far = 8 * topics(40, seed=9)
-    index.add(far)
-    assert not index.settled, "codes are due on another grid"
-    exact = index.search(far, k=3, method="path-sum").ids
-    assert np.array_equal(index.search(far, k=3).ids[:, 0], exact[:, 0])
-    index.settle()
-    found = index.search(far, k=3).ids
+    own.add(far)
+    assert not own.settled, "codes are due on another grid"
+    exact = own.search(far, k=3, method="path-sum").ids
+    assert np.array_equal(own.search(far, k=3).ids[:, 0], exact[:, 0])
+    own.settle()
+    found = own.search(far, k=3).ids
     assert np.array_equal(found[:, 0], exact[:, 0])
     assert share_found(found, exact) > 0.9
 
 
-def test_one_far_outlier_spoils_nothing() -> None:
-    index = VectorIndex(24, whitener=None)
-    index.add(topics(3000))
-    index.settle()
-    (id,) = index.add(1000 * topics(1, seed=9))
-    found = index.search(QUERIES)
-    assert share_found(found.ids, index.search(QUERIES, method="path-sum").ids) > 0.97
+def test_one_far_outlier_spoils_nothing(own: VectorIndex) -> None:
+    (id,) = own.add(1000 * topics(1, seed=9))
+    found = own.search(QUERIES)
+    assert share_found(found.ids, own.search(QUERIES, method="path-sum").ids) > 0.97
     assert found.visited.mean() < 1500
-    assert index.search(1000 * topics(1, seed=9), k=1).ids[0, 0] == id
+    assert own.search(1000 * topics(1, seed=9), k=1).ids[0, 0] == id
 
 
 def test_filters_with_many_answers_keep_the_recall() -> None:
