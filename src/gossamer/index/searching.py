@@ -118,7 +118,7 @@ def _spread_out(view: View, ranking: Ranking, candidates: int, options: SearchOp
     found = ranking.found[:candidates]
     if not found:
         return ranking
-    units = view.units(view.vectors.numbers_of([each.passage for each in found]))
+    units = view.units(np.array([each.passage for each in found]))
     places = spread(np.array([each.score for each in found]), units, options.k, options.diversity)
     return Ranking([found[place] for place in places], ranking.visited, in_order=True)
 
