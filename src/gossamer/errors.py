@@ -196,7 +196,12 @@ def enough_memory(what: str) -> Iterator[None]:
     except MemoryError as error:
         if isinstance(error, GossamerError):
             raise
-        raise OutOfMemoryError(f"there is too little memory {what}: nothing was changed") from error
+        raise too_little_memory(what) from error
+
+
+def too_little_memory(what: str) -> OutOfMemoryError:
+    """The error for memory that ran out, which says for what."""
+    return OutOfMemoryError(f"there is too little memory {what}: nothing was changed")
 
 
 class MissingExtraError(GossamerError, ImportError):

@@ -31,8 +31,9 @@ def of(documents: dict[int, tuple[str, str]]) -> Words:
 
 
 def scores(words: Words, query: list[str] = QUERY) -> dict[int, float]:
-    found = LexicalScores(words, query, 1.0).above(0.0)
-    return dict(zip(found.documents.tolist(), found.scores.tolist(), strict=True))
+    lexical = LexicalScores(words, query, 1.0)
+    found = lexical.above(0.0)
+    return dict(zip(found.tolist(), lexical.of(found).tolist(), strict=True))
 
 
 def shares(by_hand: dict[int, float]) -> Any:
@@ -102,13 +103,12 @@ def test_the_best_are_those_of_all_scores() -> None:
         order = np.lexsort((words.numbers, -everything))
         order = order[everything[order] > 0]
         for k in (1, 10, 300, 9000):
-            found = lexical.best(k)
-            assert found.documents.tolist() == words.numbers[order[:k]].tolist()
-            assert found.scores.tolist() == everything[order[:k]].tolist()
-        among = words.numbers[::7]
+            assert lexical.best(k).tolist() == words.numbers[order[:k]].tolist()
+        some = lexical.among((words.numbers - 1) % 7 == 0)
         wanted = [number for number in words.numbers[order].tolist() if (number - 1) % 7 == 0]
-        assert lexical.best(20, among).documents.tolist() == wanted[:20]
-        assert set(lexical.above(0.1).documents.tolist()) == set(words.numbers[everything > 0.1].tolist())
+        assert some.best(20).tolist() == wanted[:20]
+        assert lexical.above(0.1).tolist() == words.numbers[everything > 0.1].tolist()
+        assert some.above(0.0).tolist() == sorted(wanted)
 
 
 def test_a_word_in_the_title_counts_more() -> None:

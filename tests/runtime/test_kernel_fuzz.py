@@ -43,10 +43,11 @@ from gossamer.neighbours.quantise import encode_rows
 from gossamer.plane.affinities import Affinities, by_links
 from gossamer.plane.forces import Field, distributed, step
 from gossamer.rank.best_first import best_first
+from gossamer.rank.cosines import cosines
 from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.gains import evidence
-from gossamer.rank.guided import flag_leaves
 from gossamer.rank.path_sum import PathSum
+from gossamer.rank.request import flag_leaves
 from gossamer.tree import validation
 from gossamer.tree.agglomeration import NEIGHBOURS, agglomerate
 from gossamer.tree.anchoring import anchored_points, with_means
@@ -437,6 +438,7 @@ CASES: dict[str, Callable[[World], object]] = {
     "graph/linking.thin_rows": _choose,
     "graph/linking.search_links": _link,
     "graph/linking.add_links": _link,
+    "rank/cosines.write_cosines": lambda w: cosines(w.t, w.X, np.tile(np.append(w.documents, NONE), (len(w.X), 1))),
     "rank/exact._score": _list,
     "rank/path_sum._add_down": _add_paths,
     "rank/path_sum._dots": _add_paths,
@@ -493,7 +495,7 @@ CASES: dict[str, Callable[[World], object]] = {
     "plane/affinities.by_links": _plane,
     "plane/forces.step": _plane,
     "plane/forces.distributed": _plane,
-    "rank/guided.flag_leaves": _flag,
+    "rank/request.flag_leaves": _flag,
     "tree/moments.rows_to_save": _moments,
     "tree/moments.compute_moments": _moments,
     "tree/validation._measure_inners": _validate,

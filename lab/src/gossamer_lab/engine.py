@@ -245,12 +245,13 @@ class WordIndex:
 
     def shares(self, query: str) -> tuple[Longs, Doubles]:
         """The numbers of the texts that share a word with a query, and the BM25 of each as a share of the best."""
-        found = LexicalScores(self._words, parse(query).words, 1.0).above(0.0)
-        return found.documents, found.scores
+        lexical = LexicalScores(self._words, parse(query).words, 1.0)
+        found = lexical.above(0.0)
+        return found, lexical.of(found)
 
     def best(self, query: str, k: int) -> list[int]:
         """The numbers of the k best."""
-        found: list[int] = LexicalScores(self._words, parse(query).words, 1.0).best(k).documents.tolist()
+        found: list[int] = LexicalScores(self._words, parse(query).words, 1.0).best(k).tolist()
         return found
 
     def save(self, folder: Path) -> None:

@@ -8,7 +8,7 @@ Concepts are cached. A cached one holds while neither its path, nor its label, n
 whatever changes at or below a node, and so its shown children, changes the statistics of all above it too.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -22,7 +22,7 @@ from gossamer.array_types import NONE
 from gossamer.explain.basic_level import basic_level, weights
 from gossamer.explain.labelling import Label, Labels
 from gossamer.explain.passages import SHOWN, SNIPPET, Passage, Texts
-from gossamer.plain_text import beginning
+from gossamer.plain_text import beginning, shortened
 from gossamer.results import Concept, Exemplar
 from gossamer.runtime import deadline
 from gossamer.tree.arrays import Meta, TreeArrays
@@ -46,11 +46,13 @@ class Wording:
     """The number in the tree of the document with this passage; None where it is not there any more."""
     tree_made: object = None
     """Another object each time the tree was agglomerated anew: stamps of changes cannot be compared over that."""
+    settled: bool = False
+    """Whether the labels were made of the tree as it is now."""
 
     def label_of(self, t: TreeArrays, node: int) -> Label | None:
         """The label of an internal node; None where it has none, or one of another concept that had its id before."""
         label = self.labels.of.get(node)
-        if label is not None:
+        if label is not None and not self.settled:
             for passage in label.exemplars:
                 document = self.number_of(passage)
                 if document is None or not _is_below(t, document, node):
@@ -141,24 +143,20 @@ class Concepts:
         outdated = [
             node for node in path_of if node not in known or known[node].seen != now or known[node].labels is not labels
         ]
-        label_of = {node: words.label_of(t, node) for node in outdated if t.n_children[node] > 0}
-        held = {node for node in outdated if node in known and known[node].holds(t, path_of[node], label_of.get(node))}
-        documents = {
-            node: _exemplars_of(t, node, label_of.get(node), words.number_of) for node in outdated if node not in held
-        }
-        wanted = list(dict.fromkeys(chain.from_iterable(documents.values())))
-        shown = dict(zip(wanted, words.texts(wanted) if wanted else (), strict=True))
-        children = dict(zip(documents, shown_children_of(t, list(documents)), strict=True))
-        for node, weight in zip(outdated, weights(t, outdated, tree.root), strict=True):
-            if node in held:
-                known[node].weight = weight
+        children = t.n_children[outdated].tolist()
+        label_of = {node: words.label_of(t, node) for node, count in zip(outdated, children, strict=True) if count}
+        weight_of = dict(zip(outdated, weights(t, outdated, tree.root), strict=True))
+        fresh: dict[int, Path] = {}
+        for node in outdated:
+            if node in known and known[node].holds(t, path_of[node], label_of.get(node)):
+                known[node].weight = weight_of[node]
                 known[node].labels = labels
                 known[node].seen = now  # last: other threads may be reading
-                continue
+            else:
+                fresh[node] = path_of[node]
+        for node, concept in zip(fresh, _concepts(t, words, fresh, label_of) if fresh else (), strict=True):
             known.pop(node, None)  # so that it counts as new
-            exemplars = tuple(_exemplar(shown[document]) for document in documents[node])
-            concept = _concept(t, path_of[node], children[node], label_of.get(node), exemplars)
-            known[node] = _Described(concept, label_of.get(node), weight, now, labels)
+            known[node] = _Described(concept, label_of.get(node), weight_of[node], now, labels)
         found = {node: known[node] for node in path_of}
         while len(known) > self._most:
             del known[next(iter(known))]
@@ -180,25 +178,33 @@ def _marked(path: Sequence[_Described]) -> tuple[Concept, ...]:
     return tuple([each.as_basic if at == basic else each.concept for at, each in enumerate(path)])
 
 
-def _concept(
-    t: TreeArrays, path: Path, children: tuple[int, ...], label: Label | None, exemplars: tuple[Exemplar, ...]
-) -> Concept:
-    """The node that a path leads to."""
-    node, parent = path[-1], path[-2] if len(path) > 1 else None
-    size, is_leaf = int(t.size[node]), not children
-    return Concept(
-        id=node,
-        size=size,
-        depth=len(path) - 1,
-        label=label.text if label is not None else text_label(exemplars[0], size, is_leaf=is_leaf),
-        parent=parent,
-        children=children,
-        terms=() if label is None else label.terms,
-        exemplars=exemplars,
-        spread=0.0 if is_leaf else float(np.sqrt(t.m2[t.row[node]].sum() / size)),
-        utility=0.0 if parent is None else size / int(t.size[parent]) * (float(t.h[parent]) - float(t.h[node])),
-        path=path,
-    )
+def _concepts(
+    t: TreeArrays, words: Wording, path_of: Mapping[int, Path], label_of: Mapping[int, Label | None]
+) -> Iterator[Concept]:
+    """Nodes, given with the paths that lead to them, in words. The texts of all of them are read at once."""
+    documents = {node: _exemplars_of(t, node, label_of.get(node), words.number_of) for node in path_of}
+    wanted = list(dict.fromkeys(chain.from_iterable(documents.values())))
+    shown = dict(zip(wanted, map(_exemplar, words.texts(wanted)), strict=True))
+    nodes = np.array(list(path_of))
+    parents = np.array([path[-2] if len(path) > 1 else path[-1] for path in path_of.values()])
+    figures = (t.size[nodes], t.size[parents], t.h[nodes], t.h[parents])
+    listed = zip(path_of.values(), shown_children_of(t, nodes), *(each.tolist() for each in figures), strict=True)
+    for path, children, size, size_above, h, h_above in listed:
+        node, label = path[-1], label_of.get(path[-1])
+        exemplars = tuple([shown[document] for document in documents[node]])
+        yield Concept(
+            id=node,
+            size=size,
+            depth=len(path) - 1,
+            label=label.text if label is not None else text_label(exemplars[0], size, is_leaf=not children),
+            parent=path[-2] if len(path) > 1 else None,
+            children=children,
+            terms=() if label is None else label.terms,
+            exemplars=exemplars,
+            spread=float(np.sqrt(t.m2[t.row[node]].sum() / size)) if children else 0.0,
+            utility=size / size_above * (h_above - h),
+            path=path,
+        )
 
 
 def _exemplars_of(
@@ -218,5 +224,5 @@ def _exemplar(passage: Passage) -> Exemplar:
 
 def text_label(shown: Exemplar, size: int, *, is_leaf: bool) -> str:
     """The beginning of a text, or its id where that is empty: the label of a leaf, or of a concept that has none."""
-    text = beginning(shown.text, SNIPPET) or shown.id
+    text = shortened(shown.text, SNIPPET) or shown.id
     return text if is_leaf else f"“{text}” and {size - 1} like it"

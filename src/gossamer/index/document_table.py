@@ -5,9 +5,12 @@ derived from the database and the tree, and follows both when it is used. Remove
 passages are not in the tree any more.
 """
 
+from __future__ import annotations
+
 import sqlite3
 from collections.abc import Sequence
 from threading import Lock
+from typing import Final, NamedTuple
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -15,11 +18,42 @@ import numpy as np
 from gossamer.array_types import NONE, DocumentNumber, Ints, Longs
 from gossamer.errors import CorruptError
 from gossamer.filters import Node
+from gossamer.filters.texts import Truth
 from gossamer.index.metadata_columns import MetadataColumns
+from gossamer.rank.request import Restriction
 from gossamer.runtime import deadline
 from gossamer.store import rows
+from gossamer.tree.arrays import TreeArrays
 from gossamer.tree.scoring import Flags
 from gossamer.vector_index.vector_index import VectorIndex
+
+_KEPT: Final = 8
+"""Filters whose documents are kept: two bytes a passage for each."""
+
+
+class _Places(NamedTuple):
+    """Where documents stand in another list of documents; both are ascending."""
+
+    numbers: Longs
+    of: Longs
+    places: Longs | None
+    """None where both lists are the same."""
+    there: Truth | None
+    """Which of them are there; None where all are."""
+
+    @classmethod
+    def of_each(cls, numbers: Longs, of: Longs) -> _Places:
+        """The place of each of `numbers` in `of`."""
+        if np.array_equal(numbers, of):
+            return cls(numbers, of, None, None)
+        places = np.minimum(np.searchsorted(of, numbers), len(of) - 1)
+        there = of[places] == numbers
+        return cls(numbers, of, places, None if there.all() else there)
+
+    def take_from(self, flags: Truth) -> Truth:
+        """The flags of the documents; False where one is not in the other list."""
+        found = flags if self.places is None else flags[self.places]
+        return found if self.there is None else found & self.there
 
 
 class DocumentTable:
@@ -36,7 +70,10 @@ class DocumentTable:
         self._numbers: Longs = np.empty(0, np.int64)  # of documents, by row; ascending
         self._row_of: Ints = np.empty(0, np.int32)  # by number of a passage
         self._ascending = True  # whether the passages are in order of their rows
+        self._one_each = True  # whether row n is that of passage n
+        self._places: _Places | None = None
         self._metadata = MetadataColumns()
+        self._matching: dict[str, Restriction] = {}  # by filter
 
     def follow(self, db: sqlite3.Connection, vectors: VectorIndex, operation: int) -> None:
         """Take in what changed up to `operation`, which `db` and `vectors` stand at."""
@@ -49,6 +86,7 @@ class DocumentTable:
             if len(self._metadata):
                 updated = rows.updated_since(db, self._operation)
                 self._metadata.note_changes(None if updated is None else self.rows_of(updated).tolist())
+            self._matching = {}
             self._vectors, self._operation = ref(vectors), operation
 
     def _add_passages(self, db: sqlite3.Connection, vectors: VectorIndex) -> None:
@@ -73,6 +111,7 @@ class DocumentTable:
         start = max(0, known - 1)
         self._ascending = self._ascending and bool((np.diff(row_of[start:]) >= 0).all())
         self._row_of = row_of
+        self._one_each = self._ascending and len(row_of) == len(self._numbers)
 
     # -- documents ---------------------------------------------------------------------------------
 
@@ -122,17 +161,39 @@ class DocumentTable:
 
     def owning(self, passages: Flags) -> Longs:
         """The numbers of the documents that own a passage with a flag, ascending."""
+        return self._numbers[self._owning(passages)]
+
+    def which_own(self, numbers: Longs, passages: Flags) -> Truth:
+        """Whether each of some documents, given in ascending order, owns a passage with a flag."""
+        return self._places_of(numbers).take_from(self._owning(passages))
+
+    def _owning(self, passages: Flags) -> Truth:
+        """By row: whether the document owns a passage with a flag."""
+        if self._one_each:
+            return passages.view(np.bool_)
         having = np.zeros(len(self._numbers), np.bool_)
         having[self._row_of[np.flatnonzero(passages)]] = True
-        return self._numbers[having]
+        return having
+
+    def _places_of(self, numbers: Longs) -> _Places:
+        """The rows of documents. Those of the last array asked for are kept: the words of an index ask again."""
+        known = self._places
+        if known is None or known.numbers is not numbers or known.of is not self._numbers:
+            known = self._places = _Places.of_each(numbers, self._numbers)
+        return known
 
     # -- filters -----------------------------------------------------------------------------------
 
-    def matching(self, db: sqlite3.Connection, where: Node) -> Flags:
-        """A flag for each passage, set where its document matches a filter."""
-        flags = self._metadata.matching(db, self._numbers, where).view(np.uint8)
-        one_each = self._ascending and len(self._row_of) == len(self._numbers)
-        return flags if one_each else flags.take(self._row_of)
+    def matching(self, db: sqlite3.Connection, t: TreeArrays, where: Node) -> Restriction:
+        """The passages of the documents that match a filter. Those of the last few filters are kept."""
+        key, known = repr(where), self._matching  # not the node itself: of those, 1 and True are equal
+        found = known.get(key)
+        if found is None:
+            flags = self._metadata.matching(db, self._numbers, where).view(np.uint8)
+            found = Restriction.to(t, flags if self._one_each else flags.take(self._row_of), None)
+            assert found is not None
+            self._matching = dict([*known.items(), (key, found)][-_KEPT:])
+        return found
 
     def unknown_fields(self, db: sqlite3.Connection, where: Node) -> tuple[str, ...]:
         """A sentence for each field that a filter compares and no document has."""

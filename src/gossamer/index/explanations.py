@@ -7,12 +7,11 @@ Steps are those of the shown path: gains telescope, so they add up to the same w
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 
-from gossamer.array_types import PassageNumber
 from gossamer.explain.passages import SHOWN
 from gossamer.explain.terms import terms_of
 from gossamer.index.query import Query, View
@@ -26,8 +25,7 @@ from gossamer.store import DocumentRow, rows
 from gossamer.store.rows import ReadPassage
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """A scored document with its path and the text of its best passage."""
 
     found: Scored
@@ -43,13 +41,11 @@ class Placed:
     passage: str
 
 
-def place(
-    view: View, scored: Sequence[Scored], ranks: Iterable[int], read: Mapping[PassageNumber, ReadPassage]
-) -> list[Placed]:
+def place(view: View, scored: Sequence[Scored], ranks: Iterable[int], read: Mapping[int, ReadPassage]) -> list[Placed]:
     """Scored documents with their ranks, paths and passages, which were read."""
-    paths = view.paths_of(found.passage for found in scored)
+    paths = view.paths_of([found.passage for found in scored])
     placed = []
-    for found, rank, path, concepts in zip(scored, ranks, paths, view.describe(paths), strict=True):
+    for found, rank, path, concepts in zip(scored, ranks, paths, view.describe(paths, read), strict=True):
         start, stop, row = read[found.passage]
         placed.append(Placed(found, row, rank, path, concepts, start, row.text[start:stop]))
     return placed
@@ -62,7 +58,7 @@ def explain_document(view: View, query: Query, row: DocumentRow, k: int) -> Expl
     (mine,) = scores.exact(np.array([at]))
     rank = _rank(view, scores, mine, row.id)
     scored = [mine, *_best_other(view, scores, at)]
-    read = rows.read_passages(view.db, [found.passage for found in scored])
+    read = view.read([found.passage for found in scored])
     placed = place(view, scored, [rank, 1 if rank > 1 else 2][: len(scored)], read)
     last = -np.inf
     if rank > k:

@@ -7,8 +7,10 @@ its vectors and words, and a `Scope` of passages to look at; or an error that sa
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +33,11 @@ from gossamer.rank.fusion import WEIGHT
 from gossamer.rank.request import Restriction, as_flags
 from gossamer.results import Concept
 from gossamer.store import DocumentRow, Settings, rows
+from gossamer.store.rows import ReadPassage
 from gossamer.tree.browsing import concepts_of, shown_concepts, shown_path, shown_paths
 from gossamer.vector_index.vector_index import VectorIndex
+
+_NOTHING: Final[Mapping[int, ReadPassage]] = {}
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,8 @@ class View:
 
     def passages(self, documents: npt.ArrayLike) -> list[PassageNumber]:
         """The numbers in the database of passages, which the tree numbers otherwise and calls documents."""
-        return [PassageNumber(int(id)) for id in self.vectors.ids_of(documents)]
+        found: list[Any] = self.vectors.state.ids.listed(np.asarray(documents, np.int64))
+        return found
 
     def units(self, passages: Longs) -> Floats:
         """The vectors of passages, which are numbered as the tree numbers them, in its space and of length 1."""
@@ -60,20 +66,35 @@ class View:
         units: Floats = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float32).tiny)
         return units
 
-    def texts(self, documents: Sequence[int]) -> list[Passage]:
-        """The passages of documents, which are numbered as the tree numbers them, as far as concepts need them."""
-        passages = self.passages(documents)
-        found = rows.passage_texts(self.db, passages, max(READ, 4 * SHOWN))
-        return [Passage(*found[passage]) for passage in passages]
+    def texts(self, documents: Sequence[int], read: Mapping[int, ReadPassage] = _NOTHING) -> list[Passage]:
+        """The passages of documents, which are numbered as the tree numbers them, as far as concepts need them.
+
+        Those that were `read` already are not read again.
+        """
+        missing = [document for document in documents if document not in read]
+        passages = self.passages(missing)
+        texts = rows.passage_texts(self.db, passages, max(READ, 4 * SHOWN)) if missing else {}
+        found = {document: Passage(*texts[passage]) for document, passage in zip(missing, passages, strict=True)}
+        for document in documents:
+            if document not in found:
+                start, stop, row = read[document]
+                found[document] = Passage(row.id, row.text[start:stop])
+        return [found[document] for document in documents]
 
     def path_to(self, id: int) -> tuple[int, ...]:
         """The shown path to a concept; `UnknownIdError` where there is none of this id."""
         return shown_path(self.vectors.tree.arrays, as_concept(self.vectors, id))
 
-    def paths_of(self, passages: Iterable[PassageNumber]) -> list[tuple[int, ...]]:
-        """The shown paths to the leaves of passages."""
+    def read(self, documents: Sequence[int]) -> dict[int, ReadPassage]:
+        """The passages of documents, which are numbered as the tree numbers them, with all there is of them."""
+        passages = self.passages(documents)
+        found = rows.read_passages(self.db, passages)
+        return {document: found[passage] for document, passage in zip(documents, passages, strict=True)}
+
+    def paths_of(self, documents: Sequence[int]) -> list[tuple[int, ...]]:
+        """The shown paths to the leaves of documents, which are numbered as the tree numbers them."""
         t = self.vectors.tree.arrays
-        return shown_paths(t, t.leaf[self.vectors.numbers_of(passages)])
+        return shown_paths(t, t.leaf[documents])
 
     def labels(self, ids: Sequence[int] | None) -> dict[int, str]:
         """The labels of some concepts, or of every shown concept above the leaves."""
@@ -81,10 +102,11 @@ class View:
         nodes = list(shown_concepts(t)) if ids is None else [as_concept(self.vectors, id) for id in ids]
         return {concept.id: concept.label for concept in self.last_of(shown_paths(t, nodes))}
 
-    def describe(self, paths: Iterable[Sequence[int]]) -> list[tuple[Concept, ...]]:
-        """Shown paths as concepts, the basic level of each marked."""
-        listed = list(paths)
-        return self.concepts.describe(self.vectors.tree, self._wording(listed), listed)
+    def describe(
+        self, paths: Sequence[tuple[int, ...]], read: Mapping[int, ReadPassage] = _NOTHING
+    ) -> list[tuple[Concept, ...]]:
+        """Shown paths as concepts, the basic level of each marked. Passages that were `read` are not read again."""
+        return self.concepts.describe(self.vectors.tree, self._wording(paths, read), paths)
 
     def last_of(self, paths: Iterable[Sequence[int]]) -> list[Concept]:
         """The concept at the end of each shown path."""
@@ -95,13 +117,13 @@ class View:
         """A copy of the tree, and the names that were given by hand."""
         return frozen(self.vectors, self.operation, self.db)()
 
-    def _wording(self, paths: Sequence[Sequence[int]]) -> Wording:
+    def _wording(self, paths: Sequence[Sequence[int]], read: Mapping[int, ReadPassage] = _NOTHING) -> Wording:
         labels = self.labelling.current
         if self.labelled:
             inner = concepts_of(self.vectors.tree.arrays, paths).keys()
             labels = self.labelling.shown_in(self.frozen, self.operation, self.texts, paths, inner)
-        ids, made = self.vectors.state.ids, self.vectors.state.history
-        return Wording(self.texts, labels, lambda passage: ids.number(passage) if passage in ids else None, made)
+        state, settled = self.vectors.state, labels.operation == self.operation
+        return Wording(partial(self.texts, read=read), labels, state.ids.find, state.history, settled)
 
 
 @dataclass(frozen=True)
@@ -122,7 +144,7 @@ class Query:
     def of(cls, view: View, texts: Sequence[str | None], vectors: Floats, weight: float) -> list[Query]:
         """Queries whose words count with this weight, or not at all with 0. `vectors` has a row for each."""
         found = []
-        for text, vector, projected in zip(texts, vectors, view.vectors.project(vectors), strict=True):
+        for text, vector, projected in zip(texts, vectors, view.vectors.state.project(vectors), strict=True):
             asked = parse_query(text) if text and weight else QueryText("", ())
             lexical = LexicalScores(view.words, asked.words, weight)
             found.append(cls(text, vector, projected, lexical, _documents_for(view.words, asked)))
@@ -173,10 +195,11 @@ def scope_of(view: View, where: Node | None, within: int | None, recall: float |
     """The passages whose documents match a filter, and that lie below the concept `within`."""
     t = view.vectors.tree.arrays
     below = None if within is None else view.vectors.tree.documents_below(as_concept(view.vectors, within))
-    allowed = None if where is None else view.table.matching(view.db, where)
-    if allowed is not None and below is not None:
-        allowed, below = allowed & as_flags(t, below), None
-    return Scope(Restriction.to(t, allowed, below), recall)
+    if where is None:
+        return Scope(Restriction.to(t, None, below), recall)
+    matching = view.table.matching(view.db, t, where)
+    both = matching if below is None else Restriction.to(t, matching.flags & as_flags(t, below), None)
+    return Scope(both, recall)
 
 
 def as_concept(vectors: VectorIndex, id: int) -> int:

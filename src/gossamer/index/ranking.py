@@ -7,20 +7,24 @@ filter it was found through.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from gossamer.array_types import NONE, DocumentNumber, Doubles, Longs
+from gossamer.array_types import NONE, Doubles, Longs
 from gossamer.index.query import Query, Scope, View
-from gossamer.rank.fusion import Best, Scored, best_of, fused, lexical_needed, rounded
+from gossamer.lexical.scores import LexicalScores
+from gossamer.rank.fusion import Candidates, Scored, best_of, fused, lexical_needed, rounded
 from gossamer.rank.request import Method
 from gossamer.runtime import deadline
 
 _MORE: Final = 8
 """Documents that are scored because of their words alone, as a multiple of those looked at so far, before the tree is
 searched deeper."""
+
+
+_NOTHING: Final = Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 class Ranking(NamedTuple):
@@ -36,7 +40,7 @@ class Ranking(NamedTuple):
 class _Near(NamedTuple):
     """What the tree finds for a query."""
 
-    best: dict[DocumentNumber, Best]
+    found: Candidates
     floor: float
     """A cosine that no other passage exceeds."""
     visited: int
@@ -55,46 +59,59 @@ def rank_by(view: View, query: Query, method: Method, scope: Scope, k: int) -> R
     while True:
         found = view.vectors.rank(query.projected[None], depth, method, scope.restriction)
         passages = found.documents[0][found.documents[0] != NONE]
-        scores = found.scores[0][: len(passages)].tolist()
-        best = best_of(view.table.owners(passages).tolist(), view.passages(passages), scores)
-        if len(best) >= k or len(passages) < depth:
-            return Ranking(fused(best, {}, k), int(found.visited[0]))
+        best = best_of(view.table.owners(passages), passages, found.scores[0][: len(passages)])
+        if len(best.documents) >= k or len(passages) < depth:
+            return Ranking(fused(best, None, k), int(found.visited[0]))
         depth *= 4
 
 
 def _ranked(view: View, query: Query, k: int, scope: Scope, depth: int, near: _Near) -> Ranking:
     """The ranking of one query; where the `depth` nearest passages do not decide it, more of them are looked for."""
-    among = _documents_in(view, scope) if query.lexical.words else None
+    words = query.lexical
+    if words.words and scope.restriction is not None:
+        words = words.among(view.table.which_own(view.words.numbers, scope.restriction.flags))
     visited = 0
     while True:
         deadline.check()
-        best, floor = near.best, near.floor
+        found = near.found
         visited += near.visited
         for by_words in (k, depth):  # more of them raise the threshold where words count much
-            visited += _add_passages(view, query, query.lexical.best(by_words, among).documents, scope, best)
-            needed = lexical_needed(ranked := fused(best, _lexical(query, best), k), k, floor)
-            more = query.lexical.above(needed, among).documents if needed >= 0.0 else None
-            if more is not None and len(more) <= _MORE * depth:
-                if added := _add_passages(view, query, more, scope, best):
-                    ranked = fused(best, _lexical(query, best), k)
-                return Ranking(ranked, visited + added)
+            more = _unseen(view, query, words.best(by_words), scope, found)
+            found, visited = _together(found, more), visited + len(more.documents)
+            ranked = _fused(words, found, k)
+            needed = lexical_needed(ranked, k, near.floor)
+            if needed < 0.0:
+                continue
+            above = words.above(needed)
+            if len(above) <= _MORE * depth:
+                more = _unseen(view, query, above, scope, found)
+                if len(more.documents):
+                    ranked = _fused(words, _together(found, more), k)
+                return Ranking(ranked, visited + len(more.documents))
         depth *= 4
         (near,) = _nearest(view, [query], depth, scope)
 
 
-def _add_passages(view: View, query: Query, documents: Longs, scope: Scope, best: dict[DocumentNumber, Best]) -> int:
-    """Add the best passage in scope of each document that is not in `best` yet; returns how many these are."""
-    new = [document for document in documents.tolist() if document not in best]
-    best |= _best_passages(view, query, new, scope)
-    return len(new)
+def _unseen(view: View, query: Query, documents: Longs, scope: Scope, found: Candidates) -> Candidates:
+    """Those of some documents that were not found yet, each with its best passage in scope."""
+    if not len(documents):
+        return _NOTHING
+    seen = set(found.documents.tolist())
+    new = [document for document in documents.tolist() if document not in seen]
+    if not new:
+        return _NOTHING
+    passages = view.table.passages(new)
+    if scope.restriction is not None:
+        passages = passages[scope.restriction.flags[passages] != 0]
+    return _best(view, query, passages)
 
 
-def _lexical(query: Query, documents: Iterable[DocumentNumber]) -> dict[DocumentNumber, float]:
-    """The lexical part of the scores of some documents; empty for a query without words."""
-    if not query.lexical.words:
-        return {}
-    numbers = list(documents)
-    return dict(zip(numbers, query.lexical.of(np.array(numbers, np.int64)).tolist(), strict=True))
+def _together(found: Candidates, more: Candidates) -> Candidates:
+    return found.and_others(more) if len(more.documents) else found
+
+
+def _fused(words: LexicalScores, found: Candidates, k: int) -> list[Scored]:
+    return fused(found, words.of(found.documents) if words.words else None, k)
 
 
 def _nearest(view: View, queries: Sequence[Query], depth: int, scope: Scope) -> list[_Near]:
@@ -102,38 +119,24 @@ def _nearest(view: View, queries: Sequence[Query], depth: int, scope: Scope) -> 
     if not view.vectors.ranks_by_cosine:
         passages = view.table.all_passages() if scope.restriction is None else scope.restriction.documents
         return [_Near(_best(view, query, passages), -math.inf, len(passages)) for query in queries]
-    X = np.stack([query.projected for query in queries])
+    X = queries[0].projected[None] if len(queries) == 1 else np.stack([query.projected for query in queries])
     near = view.vectors.nearest(X, depth, recall=scope.recall, restriction=scope.restriction)
     return [_as_near(view, *found) for found in zip(near.documents, near.cosines, near.visited.tolist(), strict=True)]
 
 
 def _as_near(view: View, passages: Longs, cosines: Doubles, visited: int) -> _Near:
-    count = int(np.count_nonzero(passages != NONE))
-    near = rounded(cosines[:count])
-    best = best_of(view.table.owners(passages[:count]).tolist(), view.passages(passages[:count]), near)
-    return _Near(best, -math.inf if count < len(passages) else near[-1], visited)
+    near, floor = rounded(cosines), -math.inf
+    if passages[-1] != NONE:
+        floor = float(near[-1])
+    else:
+        found = passages != NONE
+        passages, near = passages[found], near[found]
+    return _Near(best_of(view.table.owners(passages), passages, near), floor, visited)
 
 
-def _documents_in(view: View, scope: Scope) -> Longs | None:
-    """The documents of which a passage is in scope, ascending; None for all."""
-    return None if scope.restriction is None else view.table.owning(scope.restriction.flags)
-
-
-def _best_passages(
-    view: View, query: Query, documents: Sequence[DocumentNumber], scope: Scope
-) -> dict[DocumentNumber, Best]:
-    """The best passage in scope of each document."""
-    if not documents:
-        return {}
-    passages = view.table.passages(documents)
-    if scope.restriction is not None:
-        passages = passages[scope.restriction.flags[passages] != 0]
-    return _best(view, query, passages)
-
-
-def _best(view: View, query: Query, passages: Longs) -> dict[DocumentNumber, Best]:
+def _best(view: View, query: Query, passages: Longs) -> Candidates:
     cosines = rounded(view.vectors.similarity(query.projected, passages))
-    return best_of(view.table.owners(passages).tolist(), view.passages(passages), cosines)
+    return best_of(view.table.owners(passages), passages, cosines)
 
 
 # -- all documents ---------------------------------------------------------------------------------------
@@ -156,10 +159,8 @@ class AllScores:
 
     def exact(self, places: Longs) -> list[Scored]:
         """Some documents with their exact scores."""
-        documents = self.documents[places].tolist()
-        best = _best(self._view, self._query, self._view.table.passages(documents))
-        lexical = _lexical(self._query, documents)
-        return [Scored(number, best[number][1], best[number][0], lexical.get(number, 0.0)) for number in documents]
+        found = _best(self._view, self._query, self._view.table.passages(self.documents[places]))
+        return _fused(self._query.lexical, found, len(places))
 
     def about(self, score: float) -> Longs:
         """Places of documents that may have this score."""

@@ -120,7 +120,7 @@ def select(view: View, rank: Callable[[int], Ranking], k: int, selection: Select
             break
         count = min(4 * count, _MOST)
     if selection.diversity and found:
-        units = view.units(view.vectors.numbers_of([each.passage for each in found]))
+        units = view.units(np.array([each.passage for each in found]))
         places = spread(np.array([each.score for each in found]), units, k, selection.diversity)
         found = [found[place] for place in places]
     return Ranking(found[:k], visited, in_order=True)

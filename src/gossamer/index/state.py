@@ -89,7 +89,7 @@ class IndexState:
         while True:
             with self._lock.reading():
                 self.check_usable()
-                with enough_memory("for this"), self.store.reading() as db:
+                with self.store.reading() as db:
                     if not self.tree.is_behind(db):
                         yield db
                         return

@@ -85,10 +85,9 @@ def words_of(text: str) -> list[str]:
     return (_WORD if text.isascii() else _MARKED_WORD).findall(text)
 
 
-def places_of(text: str) -> Iterator[tuple[str, int, int]]:
-    """The words of a text, each with its start and end."""
-    for match in (_WORD if text.isascii() else _MARKED_WORD).finditer(text):
-        yield match[0], match.start(), match.end()
+def places_of(text: str) -> Iterator[re.Match[str]]:
+    """The words of a text and where they stand."""
+    return (_WORD if text.isascii() else _MARKED_WORD).finditer(text)
 
 
 class Analyser:

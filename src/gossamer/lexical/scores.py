@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from copy import copy
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from gossamer.array_types import DocumentNumber, Doubles, Longs
 from gossamer.lexical.words import Words
@@ -15,11 +17,9 @@ _LARGE: Final = 1_000
 """In an index of at least `_LARGE` documents, words that more than this share of them hold are not marked in texts."""
 
 
-class Found(NamedTuple):
-    """Documents and their scores."""
+_NO_DOCUMENTS: Final = np.empty(0, np.int64)
 
-    documents: Longs
-    scores: Doubles
+Truth = npt.NDArray[np.bool_]
 
 
 class LexicalScores:
@@ -42,22 +42,33 @@ class LexicalScores:
             self._scores = index.score_all(self._terms)
             self._scores *= weight / self._scores.max()
 
-    def best(self, k: int, among: Longs | None = None) -> Found:
-        """The k best documents that hold a word of the query, or those among some; of equal scores the lower number."""
-        documents, scores = self._those(among)
-        places = _among_the_best(k, scores)
-        places = places[np.argsort(-scores[places], kind="stable")][:k]
-        return Found(documents[places], scores[places])
+    def among(self, allowed: Truth) -> LexicalScores:
+        """The same, where documents that have no flag score 0. `allowed` is in the order of `Words.numbers`."""
+        if not self.words:
+            return self
+        limited = copy(self)
+        limited._scores = np.where(allowed, self._scores, 0.0)
+        return limited
 
-    def above(self, least: float, among: Longs | None = None) -> Found:
-        """All documents that score above `least`, or those among some, in ascending order of their numbers."""
-        documents, scores = self._those(among)
-        places = np.flatnonzero(scores > max(least, 0.0))
-        return Found(documents[places], scores[places])
+    def best(self, k: int) -> Longs:
+        """The k best documents that hold a word of the query, best first; of equal scores the lower number."""
+        if not self.words:
+            return _NO_DOCUMENTS
+        places = _among_the_best(k, self._scores)
+        places = places[np.argsort(-self._scores[places], kind="stable")][:k]
+        return self._index.numbers[places]
+
+    def above(self, least: float) -> Longs:
+        """All documents that score above `least`, in ascending order of their numbers."""
+        if not self.words:
+            return _NO_DOCUMENTS
+        return self._index.numbers[np.flatnonzero(self._scores > max(least, 0.0))]
 
     def of(self, documents: Longs) -> Doubles:
         """The scores of some documents; 0 for those that hold no word of the query."""
-        return self._those(documents).scores
+        if not self.words:
+            return np.zeros(len(documents))
+        return self._scores[self._index.places(documents)]
 
     def words_in(self, documents: Longs) -> dict[DocumentNumber, tuple[str, ...]]:
         """The words of the query that each document holds, in whatever form."""
@@ -74,15 +85,6 @@ class LexicalScores:
         most = documents if documents < _LARGE else _COMMON * documents
         terms = {term for term in self._terms if self._index.holders[term] <= most}
         return [self._index.matches(text, terms) if terms else () for text in texts]
-
-    def _those(self, documents: Longs | None) -> Found:
-        """Some documents, or all, and their scores."""
-        if not self.words:
-            documents = np.empty(0, np.int64) if documents is None else documents
-            return Found(documents, np.zeros(len(documents)))
-        if documents is None:
-            return Found(self._index.numbers, self._scores)
-        return Found(documents, self._scores[self._index.places(documents)])
 
 
 def _among_the_best(k: int, scores: Doubles) -> Longs:

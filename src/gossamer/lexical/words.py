@@ -181,9 +181,7 @@ class Words:
     def matches(self, text: str, terms: set[int]) -> tuple[tuple[int, int], ...]:
         """Where words of these terms stand in a text: (start, stop) character offsets, ascending."""
         find = self.vocabulary.find
-        return tuple(
-            (start, stop) for word, start, stop in places_of(text[:_HIGHLIGHTED]) if find(word.lower()) in terms
-        )
+        return tuple([match.span() for match in places_of(text[:_HIGHLIGHTED]) if find(match[0].lower()) in terms])
 
     def places(self, documents: Longs) -> Longs:
         """The places of documents, which must be there."""

@@ -1,13 +1,15 @@
 """A projected query and documents of the tree → their cosines: the dense part of a text index's scores."""
 
-from typing import NamedTuple
+import math
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from gossamer.array_types import Doubles, Floats, Longs
+from gossamer.array_types import NONE, Doubles, Floats, Longs
+from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Meta, TreeArrays
 
-_SMALLEST = 1e-300
+_SMALLEST: Final = 1e-300
 """In place of a length of 0, whose cosine is 0."""
 
 
@@ -29,12 +31,32 @@ class RoughCosines(NamedTuple):
     error: float
 
 
-def cosines(t: TreeArrays, x: Floats, documents: Longs) -> Doubles:
-    """The cosine between a query and each of some documents, in double precision."""
-    wide, rows = x.astype(np.float64), t.row[t.leaf[documents]]
-    lengths = np.sqrt(t.norm[rows]) * np.linalg.norm(wide)
-    found: Doubles = (t.vectors[rows] @ wide) / np.maximum(lengths, _SMALLEST)
-    return found
+@kernel
+def write_cosines(t: TreeArrays, X: Floats, documents: Longs, out: Doubles) -> None:
+    """Write the cosine between each query and each of its documents, in double precision; NaN where that is NONE.
+
+    cos(x, y) = Σ x·y / (‖x‖·‖y‖)
+    """
+    for q in range(X.shape[0]):
+        x, squares = X[q], 0.0
+        for d in range(x.shape[0]):
+            squares += np.float64(x[d]) * np.float64(x[d])
+        for i in range(documents.shape[1]):
+            if documents[q, i] == NONE:
+                out[q, i] = np.nan
+                continue
+            row, product = t.row[t.leaf[documents[q, i]]], 0.0
+            y = t.vectors[row]
+            for d in range(x.shape[0]):
+                product += np.float64(x[d]) * np.float64(y[d])
+            out[q, i] = product / max(math.sqrt(t.norm[row]) * math.sqrt(squares), _SMALLEST)
+
+
+def cosines(t: TreeArrays, X: Floats, documents: Longs) -> Doubles:
+    """The cosine between each row of X and each document in the same row of `documents`."""
+    out = np.empty(documents.shape)
+    write_cosines(t, X, documents, out)
+    return out
 
 
 def rough_cosines(t: TreeArrays, x: Floats, documents: int) -> RoughCosines:

@@ -10,18 +10,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from gossamer.array_types import NONE, Floats, Ints
+from gossamer.array_types import NONE, Floats
 from gossamer.graph.calibration import Calibration, Effort, calibrate, effort_for_budget
 from gossamer.graph.search_graph import SearchGraph, build, is_current, needs_building
 from gossamer.graph.walk import Filter, Search, search_rows
 from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.request import Restriction, SearchRequest
-from gossamer.runtime.jit import kernel
 from gossamer.runtime.threads import in_threads
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.rebuild import Neighbours
-from gossamer.tree.scoring import EVERYTHING, Flags, Ranked
+from gossamer.tree.scoring import EVERYTHING, Ranked
 
 _EVERYTHING = Filter(EVERYTHING, EVERYTHING)
 
@@ -70,7 +69,7 @@ def search_with_effort(
 ) -> Ranked:  # fmt: skip
     """Up to k documents for each row of Q, as many as a search of this effort finds."""
     ranked = Ranked(np.empty((len(Q), k), np.int64), np.empty((len(Q), k)), np.empty(len(Q), np.int64))
-    allowed = _EVERYTHING if restriction is None else _filter(t, restriction.flags)
+    allowed = _EVERYTHING if restriction is None else Filter(restriction.leaves, restriction.flags)
     width = max(k, min(effort.width, int(t.meta[Meta.LEAVES])))
     # Without context candidates have the order of their distances, and only those that rounding leaves in doubt are
     # scored. Context changes their order, so all of these are.
@@ -132,18 +131,3 @@ def _are_few(t: TreeArrays, documents: int) -> bool:
     times as far. The two cross near m = √(512·N).
     """
     return documents <= max(1000, math.isqrt(512 * int(t.meta[Meta.LEAVES])))
-
-
-def _filter(t: TreeArrays, documents: Flags) -> Filter:
-    """Flags of allowed documents, and of the leaves that hold one."""
-    leaves = np.zeros(len(t.vectors), np.uint8)
-    flag_leaves(documents, t.leaf, t.row, leaves)
-    return Filter(leaves, documents)
-
-
-@kernel
-def flag_leaves(documents: Flags, leaf: Ints, row: Ints, out: Flags) -> None:
-    """Set the flag of every leaf, by row, that holds a document with a flag."""
-    for document in range(documents.shape[0]):
-        if documents[document]:
-            out[row[leaf[document]]] = 1

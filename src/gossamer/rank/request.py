@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gossamer.array_types import NONE, Longs
+from gossamer.array_types import NONE, Ints, Longs
 from gossamer.checks import one_of, positive
 from gossamer.errors import ParameterError
+from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.scoring import Flags
 
@@ -31,9 +34,11 @@ _MOST: Final = 10_000_000
 """The largest k: about a gigabyte of answers for six queries."""
 
 
-class Restriction(NamedTuple):
-    """The documents that a search may return."""
+@dataclass(frozen=True)
+class Restriction:
+    """The documents that a search may return. It can be kept for other searches of the same state of a tree."""
 
+    tree: TreeArrays
     flags: Flags
     """By document number: 1 where it may be returned, which is in the tree."""
     size: int
@@ -52,12 +57,27 @@ class Restriction(NamedTuple):
             flags = allowed & (t.leaf[: len(allowed)] != NONE)
         else:
             return None
-        return cls(flags, int(np.count_nonzero(flags)), below is not None)
+        return cls(t, flags, int(np.count_nonzero(flags)), below is not None)
 
-    @property
+    @cached_property
     def documents(self) -> Longs:
         """Their numbers, in ascending order."""
         return np.flatnonzero(self.flags)
+
+    @cached_property
+    def leaves(self) -> Flags:
+        """By row of a leaf: 1 where it holds one of them."""
+        t, flags = self.tree, np.zeros(len(self.tree.vectors), np.uint8)
+        flag_leaves(self.flags, t.leaf, t.row, flags)
+        return flags
+
+
+@kernel
+def flag_leaves(documents: Flags, leaf: Ints, row: Ints, out: Flags) -> None:
+    """Set the flag of every leaf, by row, that holds a document with a flag."""
+    for document in range(documents.shape[0]):
+        if documents[document]:
+            out[row[leaf[document]]] = 1
 
 
 def as_flags(t: TreeArrays, documents: Longs) -> Flags:

@@ -11,21 +11,13 @@ A connection must not be used, nor even closed, in a child process that was fork
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Final, Literal
 from weakref import WeakSet
 
-from gossamer.errors import (
-    ClosedError,
-    CorruptError,
-    DiskError,
-    GossamerError,
-    LockedError,
-    OutOfMemoryError,
-    enough_memory,
-)
+from gossamer.errors import ClosedError, CorruptError, DiskError, GossamerError, LockedError, too_little_memory
 from gossamer.runtime import deadline
 from gossamer.runtime.process import OpenedIn
 
@@ -260,12 +252,13 @@ def _probe(db: sqlite3.Connection) -> None:
     db.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
-@contextmanager
-def _within_deadline(db: sqlite3.Connection) -> Iterator[None]:
+def _within_deadline(db: sqlite3.Connection) -> AbstractContextManager[None]:
     """Make SQLite stop when the deadline of this thread passes."""
-    if deadline.left() is None:
-        yield
-        return
+    return nullcontext() if deadline.left() is None else _stopped_in_time(db)
+
+
+@contextmanager
+def _stopped_in_time(db: sqlite3.Connection) -> Iterator[None]:
     deadline.check()
     db.set_progress_handler(deadline.passed, _STEPS)
     try:
@@ -279,10 +272,13 @@ def _within_deadline(db: sqlite3.Connection) -> Iterator[None]:
 def translated(where: str) -> Iterator[None]:
     """Raise SQLite's errors as `GossamerError`, each with its cure."""
     try:
-        with enough_memory(f"to work with {where}"):
-            yield
+        yield
     except sqlite3.Error as error:
         raise _translation(error, where) from error
+    except MemoryError as error:
+        if isinstance(error, GossamerError):
+            raise
+        raise too_little_memory(f"to work with {where}") from error
 
 
 def _translation(error: sqlite3.Error, where: str) -> GossamerError:
@@ -296,7 +292,7 @@ def _translation(error: sqlite3.Error, where: str) -> GossamerError:
     if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
         return DiskError(f"{where} could not be read or written ({error}): nothing was changed")
     if name.startswith("SQLITE_NOMEM"):
-        return OutOfMemoryError(f"there is too little memory to work with {where}: nothing was changed")
+        return too_little_memory(f"to work with {where}")
     if isinstance(error, sqlite3.ProgrammingError):
         return ClosedError(f"this index was closed ({error}): open it again with Index.open")
     return CorruptError(f"{where} cannot be understood ({error}): restore it from a copy, or run gossamer repair")

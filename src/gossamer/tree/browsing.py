@@ -44,6 +44,9 @@ WIDEST: Final = 12
 TOO_LARGE: Final = 0.25
 """A child is opened if it holds more than this share of the documents."""
 
+_KEPT: Final = 32
+"""Nodes whose shown children are kept while paths are followed."""
+
 
 # -- kernels -------------------------------------------------------------------------------------------
 
@@ -171,7 +174,10 @@ def _children_of_each(t: TreeArrays, nodes: Ints) -> tuple[Ints, Ints]:
 
 @kernel
 def _paths(t: TreeArrays, nodes: Ints) -> tuple[Ints, Ints]:
-    """The shown paths to several nodes, one after the other, and the length of each."""
+    """The shown paths to several nodes, one after the other, and the length of each.
+
+    The shown children of the last `_KEPT` nodes are kept: the answers to a query have most of their paths in common.
+    """
     steps, longest = 0, 0
     for i in range(nodes.shape[0]):
         depth, node = 1, t.parent[nodes[i]]
@@ -180,8 +186,9 @@ def _paths(t: TreeArrays, nodes: Ints) -> tuple[Ints, Ints]:
         steps, longest = steps + depth, max(longest, depth)
     out, lengths = np.empty(steps, np.int32), np.empty(nodes.shape[0], np.int32)
     above = np.empty(longest, np.int32)  # the whole path, from the node up
-    shown, savings = np.empty(WIDEST, np.int32), np.empty(WIDEST)
-    n = 0
+    shown, savings = np.empty((_KEPT, WIDEST), np.int32), np.empty(WIDEST)
+    whose, counts = np.full(_KEPT, NONE, np.int32), np.empty(_KEPT, np.int32)
+    n, kept = 0, 0
     for i in range(nodes.shape[0]):
         first, at, node = n, 0, nodes[i]
         above[0] = node
@@ -195,8 +202,13 @@ def _paths(t: TreeArrays, nodes: Ints) -> tuple[Ints, Ints]:
             node = above[at]
             at -= 1
             if t.n_children[node] <= WIDEST:  # more are all shown
-                count = write_shown(t, node, shown, savings)
-                while at > 0 and not _contains(shown, count, above[at]):
+                place = 0
+                while place < _KEPT and whose[place] != node:
+                    place += 1
+                if place == _KEPT:
+                    place, kept = kept, (kept + 1) % _KEPT
+                    whose[place], counts[place] = node, write_shown(t, node, shown[place], savings)
+                while at > 0 and not _contains(shown[place], counts[place], above[at]):
                     at -= 1
             out[n] = above[at]
             n += 1

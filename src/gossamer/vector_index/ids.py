@@ -49,6 +49,10 @@ class IdMap:
         except (KeyError, TypeError):
             raise UnknownIdError(f"id {id!r} is not in the index, which holds {len(self)} documents") from None
 
+    def find(self, id: DocId) -> int | None:
+        """The document number of an id; None where there is none."""
+        return self._number_of.get(id)
+
     def numbers(self) -> dict[DocId, int]:
         """All ids with the numbers of their documents, as they are now."""
         return self._number_of.copy()
@@ -90,10 +94,14 @@ class IdMap:
 
     def of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The ids of document numbers, in the same shape; -1 stays -1."""
-        id_of = self._id_of
         out = np.empty(numbers.shape, object if self.kind is str else np.int64)
-        out.ravel()[:] = [id_of[number] if number >= 0 else -1 for number in numbers.ravel().tolist()]
+        out.ravel()[:] = self.listed(numbers.ravel())
         return out
+
+    def listed(self, numbers: npt.NDArray[np.int64]) -> list[DocId]:
+        """The ids of document numbers; -1 stays -1."""
+        id_of: list[Any] = self._id_of
+        return [id_of[number] if number >= 0 else -1 for number in numbers.tolist()]
 
     def renumbered(self, order: npt.NDArray[np.int64]) -> IdMap:
         """The same ids for documents that were numbered anew: `order[i]` is the old number of the new i."""

@@ -277,11 +277,7 @@ class VectorIndex:
         self._prepare_for(request)
         with self._reading() as state:
             ranked = self._ranked(request, X, restriction)
-            found_cosines = np.full(ranked.documents.shape, np.nan)
-            for x, documents, out in zip(X, ranked.documents, found_cosines, strict=True):
-                found = documents[documents != NONE]
-                out[: len(found)] = cosines(state.tree.arrays, x, found)
-        return Nearest(ranked.documents, found_cosines, ranked.visited)
+            return Nearest(ranked.documents, cosines(state.tree.arrays, X, ranked.documents), ranked.visited)
 
     def rank(self, X: Floats, k: int, method: Method, restriction: Restriction | None = None) -> Ranked:
         """What `search` finds by a method of the paper for queries that `project` made.
@@ -373,7 +369,7 @@ class VectorIndex:
     def similarity(self, x: Floats, documents: Longs) -> Doubles:
         """The cosine between a query that `project` made and each document, in the tree's space and numbering."""
         with self._reading() as state:
-            return cosines(state.tree.arrays, x, documents)
+            return cosines(state.tree.arrays, x[None], documents[None]).reshape(-1)
 
     def similarity_to_all(self, x: Floats) -> RoughCosines:
         """The same to every document, less exactly; documents that are not in the tree have any."""
@@ -430,14 +426,12 @@ class VectorIndex:
     def ids_of(self, documents: npt.ArrayLike) -> list[DocId]:
         """The ids of documents as the tree numbers them."""
         with self._reading() as state:
-            found: list[DocId] = state.ids.of(np.asarray(documents, np.int64)).tolist()
-            return found
+            return state.ids.listed(np.asarray(documents, np.int64))
 
     def documents_below(self, node: int) -> list[DocId]:
         """The ids of the documents below a node."""
         with self._reading() as state:
-            found: list[DocId] = state.ids.of(state.tree.documents_below(node)).tolist()
-            return found
+            return state.ids.listed(state.tree.documents_below(node))
 
     def __len__(self) -> int:
         return len(self.state.ids)
