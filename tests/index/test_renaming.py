@@ -72,6 +72,9 @@ def test_a_name_outlives_a_rebuild(tmp_path: Path, encoder: Any) -> None:
     path = tmp_path / "a.gsm"
     with Index.create(path, encoder) as index:
         concept = filled(index)
+        if encoder == "lsa":  # it learns again, and only whole themes stay what they are
+            pure = [each for each in index.concepts() if len(themes_of(index, each.id)) == 1]
+            concept = max(pure, key=lambda each: each.size)
         before = set(index.ids(within=concept.id))
         index.rename_concept(concept.id, "Named")
         index.add([document("music", random.Random(at)) for at in range(20)])
