@@ -23,6 +23,7 @@ from gossamer.rank.gains import evidence, gains, gains_by_axis
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.ranking import rank
 from gossamer.rank.request import Aggregate, Method, Restriction, SearchRequest, as_flags
+from gossamer.rank.single import as_one_query
 from gossamer.results import Axis, ConceptChange, DocId, PathStep, Refinement, SearchResult, VectorExplanation
 from gossamer.runtime.locks import Turn
 from gossamer.tree.arrays import Meta
@@ -209,6 +210,7 @@ class VectorIndex:
             state.status = "closed"
             state.whitener, state.tree, state.graph, state.path_sum = None, CobwebTree(1), None, PathSum()
             state.ids, state.raw = IdMap(), None
+            state.forget_single_search()
             end_renewal(state)
 
     @contextmanager
@@ -252,6 +254,11 @@ class VectorIndex:
         `allowed` (ids) and `within` (a node of the tree) restrict the answers: k of those if there are so many.
         """
         start = time.perf_counter()
+        unrestricted = budget is None and aggregate is None and context is None and allowed is None and within is None
+        if unrestricted and method == "guided":
+            one = self._search_one(Q, k, recall)
+            if one is not None:
+                return SearchResult(*one, time.perf_counter() - start)
         Q = as_vectors(Q, self.dim, what="queries")
         request = SearchRequest.checked(
             k, method, self.state.settings.context,
@@ -265,6 +272,26 @@ class VectorIndex:
             ids = state.ids.of(ranked.documents)
         order_ties_by_id(ids, ranked.scores)
         return SearchResult(ids, ranked.scores, ranked.visited, time.perf_counter() - start)
+
+    def _search_one(
+        self, Q: npt.ArrayLike, k: int, recall: float | None
+    ) -> tuple[npt.NDArray[Any], Doubles, Longs] | None:
+        """The answers to one raw query by one compiled call; None where there are several, or a walk is not enough."""
+        state = self.state
+        q = as_one_query(Q, state.settings.dim)
+        if q is None or type(k) is not int or type(recall) not in (float, type(None)):
+            return None
+        with state.lock.reading():
+            state.check_open()
+            single = state.single_search()
+            found = None if single is None else single.best(q, k, recall)
+            if found is None:
+                return None
+            (documents, scores, visited), tied = found
+            ids = state.ids.of(documents)
+        if tied:
+            order_ties_by_id(ids, scores)
+        return ids, scores, visited
 
     def nearest(
         self, X: Floats, k: int = 10, *, recall: float | None = None, restriction: Restriction | None = None
