@@ -57,6 +57,7 @@ def test_all_commands_are_there() -> None:
         "tree",
         "info",
         "delete",
+        "compact",
         "rebuild",
         "reencode",
         "backup",

@@ -48,6 +48,7 @@ from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.gains import evidence
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.request import flag_leaves
+from gossamer.rank.single import search_raw
 from gossamer.tree import validation
 from gossamer.tree.agglomeration import NEIGHBOURS, agglomerate
 from gossamer.tree.anchoring import anchored_points, with_means
@@ -64,7 +65,7 @@ from gossamer.tree.scoring import EVERYTHING, empty_ranking
 from gossamer.tree.structure import hash_rows, leaf_rows, parents_first, rehash
 from gossamer.tree.top import top_merges
 from gossamer.tree.ward import ward
-from gossamer.whitening.projection import project
+from gossamer.whitening.projection import Projection, project
 
 DIM, ROWS = 8, 120
 SECONDS = 20
@@ -319,6 +320,13 @@ def _walk(w: World) -> None:
                     walk.search_rows(w.t, graph, w.X, search, allowed, new_workspace(w.t, 64), out)
 
 
+def _walk_raw(w: World) -> None:
+    projection = Projection(np.zeros(DIM, np.float32), np.eye(DIM, dtype=np.float32))
+    everything, search = walk.Filter(EVERYTHING, EVERYTHING), walk.Search(5, 0.0, 1.1, 1 << 30, 64, 40)
+    for q in w.X[:9]:
+        search_raw(q, projection, w.t, w.graph, search, everything, new_workspace(w.t, 64), empty_ranking(1, 5))
+
+
 def _link(w: World) -> None:
     rows = leaf_rows(w.t)
     chosen = np.empty((len(rows), NEW_LINKS), np.int32)
@@ -431,7 +439,7 @@ def _words(some: World) -> None:
 CASES: dict[str, Callable[[World], object]] = {
     "tree/scoring.log_ps": _explain,
     "rank/gains._measure": _explain,
-    "whitening/projection._project": _project,
+    "whitening/projection.project_rows": _project,
     "rank/best_first._search": lambda w: (best_first(w.t, w.X, 5), best_first(w.t, w.X, 200, 3)),
     "graph/entry_points.cut_by_size": _cut,
     "graph/entry_points.nearest_by_descent": _cut,
@@ -446,6 +454,7 @@ CASES: dict[str, Callable[[World], object]] = {
     "rank/path_sum._select": _add_paths,
     "rank/path_sum._weigh": _add_paths,
     "graph/walk.search_rows": _walk,
+    "rank/single.search_raw": _walk_raw,
     "graph/codes.encode_changed": _encode_again,
     "graph/codes.encode_added": _encode_again,
     "neighbours/quantise.encode_rows": _encode,

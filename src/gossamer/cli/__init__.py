@@ -4,7 +4,7 @@ app           the list of commands                   command       what all comm
 options       options that several commands take     screen        standard output and standard error
 opening       opening an index and its encoder       formatting    passages, paths and counts as a terminal shows them
 index         `gossamer index`                       ingest        how it adds records, batch by batch
-maintenance   info, delete, rebuild, backup, repair  extensions    commands of other packages
+maintenance   info, delete, compact, and the like    extensions    commands of other packages
 demo          `gossamer demo`                        stdlib        its documents
 """
 

@@ -42,6 +42,7 @@ app.command(epilog=topics.EXAMPLES)(topics.topics)
 app.command(epilog=tree.EXAMPLES)(tree.tree)
 app.command(epilog=maintenance.INFO_EXAMPLES)(maintenance.info)
 app.command(epilog=maintenance.DELETE_EXAMPLES)(maintenance.delete)
+app.command(epilog=maintenance.COMPACT_EXAMPLES)(maintenance.compact)
 app.command(epilog=maintenance.REBUILD_EXAMPLES)(maintenance.rebuild)
 app.command(epilog=maintenance.REENCODE_EXAMPLES)(maintenance.reencode)
 app.command("refine", hidden=True, epilog=maintenance.REBUILD_EXAMPLES)(maintenance.rebuild)  # its former name

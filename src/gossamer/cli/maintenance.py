@@ -1,4 +1,4 @@
-"""Commands about an index as a whole: `gossamer info`, `delete`, `rebuild`, `reencode`, `backup` and `repair`."""
+"""Commands about an index as a whole: `gossamer info`, `delete`, `compact`, `rebuild`, `reencode`, `backup`, `repair`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from gossamer.plain_text import one_line
 if TYPE_CHECKING:
     from gossamer.results import IndexInfo
 
+COMPACT_EXAMPLES = examples("gossamer compact notes.gsm", "gossamer compact notes.gsm --erase --json")
 INFO_EXAMPLES = examples("gossamer info notes.gsm", "gossamer info notes.gsm --json")
 DELETE_EXAMPLES = examples(
     "gossamer delete notes.gsm old.md drafts/plan.md",
@@ -39,6 +40,8 @@ REPAIR_EXAMPLES = examples(
 
 _IDS_SHOWN: Final = 5
 _LOST_SHOWN: Final = 20
+_SHARE_SHOWN: Final = 0.01
+"""Parts of an index that are shown with their size, as a share of all."""
 
 
 @command
@@ -72,10 +75,18 @@ def _info_rows(about: IndexInfo) -> dict[str, str]:
         "concepts": f"{about.concepts:,}",
         "encoder": about.encoder + (f", {about.dim} dimensions" if about.dim else ""),
         "whitening": "fitted" if about.whitened else "not yet: too few documents",
-        "on disk": f"{about.bytes / 1e6:,.1f} MB",
+        "on disk": _sizes(about.disk, about.bytes),
+        "in memory": _sizes(about.memory, sum(about.memory.values())),
         "operations": f"{about.operation:,}, tree saved after {', '.join(map(str, about.snapshots)) or 'none'}",
         "created": f"{about.created} by Gossamer {about.written_by}",
     }
+
+
+def _sizes(parts: dict[str, int], total: int) -> str:
+    """A size and the parts of it that are worth a word, large ones first."""
+    shown = sorted(((size, part) for part, size in parts.items() if size > _SHARE_SHOWN * total), reverse=True)
+    listed = ", ".join(f"{part} {size / 1e6:,.1f}" for size, part in shown)
+    return f"{total / 1e6:,.1f} MB" + (f": {listed}" if listed else "")
 
 
 @command
@@ -140,6 +151,32 @@ def rebuild(index: IndexPath, encoder: EncoderName = None, json: Json = False, q
     else:
         concepts = f"{before:,} concepts before, {about.concepts:,} now"
         screen.show(f"{about.documents:,} documents: {concepts} ({seconds:.1f} s)")
+
+
+@command
+def compact(
+    index: IndexPath,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Leave nothing of deleted documents in any file: rebuilds the index.")
+    ] = False,
+    encoder: EncoderName = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Give back the disk space that deleted documents left.
+
+    With --erase nothing of a deleted text, its metadata or its vector is left in any file of the folder. Copies
+    elsewhere, and blocks that the file system freed, are not reached.
+    """
+    screen = Screen(json=json, quiet=quiet)
+    with opened(index, screen, "w", encoder) as ix, screen.bar("compacting", "texts") as bar:
+        bar(0, None)
+        done = ix.compact(erase=erase, progress=bar)
+    if screen.json:
+        screen.emit(asdict(done))
+    else:
+        erased = ", nothing of deleted documents is left" if done.erased else ""
+        screen.show(f"{done.bytes_before / 1e6:,.1f} MB before, {done.bytes / 1e6:,.1f} MB now{erased}")
 
 
 @command

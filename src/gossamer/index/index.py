@@ -32,7 +32,7 @@ from gossamer.index.repair import repair
 from gossamer.index.state import IndexState
 from gossamer.index.tables import read_table
 from gossamer.index.upsert import Plan, encoded_change, learned_change, must_learn, prepared_change, spans_of
-from gossamer.results import Repair, notebook
+from gossamer.results import Compaction, Repair, notebook
 from gossamer.store import Change, Store, rows
 from gossamer.store.backup import back_up
 from gossamer.store.layout import Layout
@@ -332,6 +332,19 @@ class Index(IndexReader):
         self.state.check_usable()
         with enough_memory("to copy the index"):
             return back_up(self.state.store.database, self.state.store.layout, Layout(Path(path)))
+
+    def compact(self, *, erase: bool = False, progress: Progress | None = None) -> Compaction:
+        """Give back the disk space that deleted documents left: old snapshots, history and free pages of the database.
+
+        With `erase` nothing of a deleted text, its metadata or its vector is left in any file of the folder. For that
+        the index is rebuilt, as by `rebuild`: the means of concepts, labels and what an encoder learnt were made of
+        deleted texts, too. Copies elsewhere, and blocks that the file system freed, are not reached. It takes room for
+        a second copy of the database.
+        """
+        if erase:
+            self.rebuild(progress=progress)
+        with enough_memory("to compact the index"):
+            return self.state.compact(erase=erase)
 
     def check(self) -> None:
         """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""

@@ -9,9 +9,9 @@ with MiniLM: .90 whitened, .98 raw).
 
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -198,6 +198,9 @@ def _units(E: Floats) -> Doubles:
 def info(state: IndexState, db: sqlite3.Connection) -> IndexInfo:
     """What an index is and what it takes."""
     store, settings, vectors = state.store, state.settings, state.vectors
+    disk = store.bytes()
+    vector_bytes = 0 if vectors is None else 4 * len(vectors) * (settings.dim or 0)
+    inside = {"vectors in documents": vector_bytes, "free in documents": store.free_bytes()} if disk else {}
     return IndexInfo(
         path=None if store.layout is None else str(store.layout.folder),
         documents=rows.count_documents(db),
@@ -208,8 +211,26 @@ def info(state: IndexState, db: sqlite3.Connection) -> IndexInfo:
         whitened=vectors is not None and vectors.whitener is not None,
         operation=state.tree.seq,
         snapshots=tuple(store.snapshots()),
-        bytes=store.bytes(),
+        bytes=sum(disk.values()),
+        disk=disk | inside,
+        memory=_memory(state),
         created=settings.created,
         written_by=settings.written_by,
         degraded=state.tree.degraded,
     )
+
+
+def _memory(state: IndexState) -> dict[str, int]:
+    """Bytes of the arrays of an open index, by part."""
+    vectors, words = state.vectors, state.tree.words
+    parts: dict[str, Iterable[Any]] = {"words": (*words.sequences, *words.postings, words.numbers, words.holders)}
+    if vectors is not None:
+        t, graph = vectors.tree.arrays, vectors.state.graph
+        parts["vectors"] = [t.vectors]
+        parts["moments of concepts"] = [t.mean, t.m2]
+        parts["tree"] = [each for each in t if each is not t.vectors and each is not t.mean and each is not t.m2]
+        if graph is not None:
+            parts["links"] = graph.arrays.links
+            parts["codes"] = (*graph.arrays.codes, *graph.arrays.entry_points)
+    sizes = {part: sum(getattr(array, "nbytes", 0) for array in arrays) for part, arrays in parts.items()}
+    return {part: sizes[part] for part in sorted(sizes, key=lambda part: -sizes[part])}

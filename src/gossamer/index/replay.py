@@ -257,6 +257,25 @@ class LoggedTree:
             _log.warning("no snapshot of %s was written, the log is kept instead: %s", self._store.where, error)
         self._pending = 0
 
+    def compact(self) -> None:
+        """Save the tree, and drop all other snapshots and the history before it. Errors are raised.
+
+        An empty tree is not saved: its last operation must be a refit, by which it is replayed.
+        """
+        store, through = self._store, self.seq
+        if self.vectors is None:
+            store.remove_snapshots(but=None)
+            through -= 1
+        elif store.layout is not None:
+            if not store.has_snapshot(self.seq):
+                settled = self.vectors.settled
+                store.write_snapshot(self.seq, Snapshot(self.vectors.to_bundle(), self.words.to_bundle()), ())
+                self._settled = settled
+            store.remove_snapshots(but=self.seq)
+            self._damaged.clear()
+        store.drop_history(through)
+        self._pending = 0
+
     # -- checking ----------------------------------------------------------------------------------
 
     def check(self) -> None:

@@ -20,6 +20,7 @@ from gossamer.errors import (
     ClosedError,
     DegradedError,
     GossamerError,
+    LockedError,
     ReadOnlyError,
     StateError,
     UnknownIdError,
@@ -38,6 +39,7 @@ from gossamer.index.query import Query, View, check_query, query_vectors
 from gossamer.index.renaming import anchored, renamed
 from gossamer.index.replay import LoggedTree, StagedStep, stage
 from gossamer.index.words import change_words
+from gossamer.results import Compaction
 from gossamer.runtime import deadline
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.runtime.locks import ReadWriteLock, Turn
@@ -322,6 +324,36 @@ class IndexState:
             except BaseException as second:
                 self._broken = second
                 raise
+
+    # -- compacting --------------------------------------------------------------------------------
+
+    def compact(self, *, erase: bool) -> Compaction:
+        """Give back what deletions left on disk. After each step the folder is a whole index.
+
+        `erase`: also remove what was made of the texts and is not made again by a rebuild, which comes before this.
+        """
+        before = sum(self.store.bytes().values())
+        with self.writer():
+            if self.vectors is None and self.tree.seq:
+                self.write(Change("refit"))
+            elif self.vectors is not None:
+                if self.vectors.renewing:
+                    self.write(Change("settle"))
+                self.vectors.build_links()
+            self.tree.compact()
+            if erase:
+                self.store.remove_derived()
+                self.planes.clear()
+                self.labelling.outdate()
+            with self._lock.writing() if self.store.layout is None else nullcontext():
+                done = self.store.vacuum()
+        if erase and not done:
+            raise LockedError(
+                f"{self.store.where} is compact, but another process that reads it keeps deleted texts on disk: close "
+                "that one, and compact with erase=True again"
+            )
+        self.labelling.finish(names=False)
+        return Compaction(before, sum(self.store.bytes().values()), erase)
 
     # -- closing -----------------------------------------------------------------------------------
 

@@ -70,19 +70,24 @@ def search_with_effort(
     """Up to k documents for each row of Q, as many as a search of this effort finds."""
     ranked = Ranked(np.empty((len(Q), k), np.int64), np.empty((len(Q), k)), np.empty(len(Q), np.int64))
     allowed = _EVERYTHING if restriction is None else Filter(restriction.leaves, restriction.flags)
-    width = max(k, min(effort.width, int(t.meta[Meta.LEAVES])))
-    # Without context candidates have the order of their distances, and only those that rounding leaves in doubt are
-    # scored. Context changes their order, so all of these are.
-    rescored = min(width, 2 * k + (100 if context == 0.0 else 10))
-    search = Search(k, context, effort.slack, effort.most_nodes, width, rescored)
+    search = search_for(t, k, effort, context)
 
     def work(first: int, last: int) -> None:
-        workspace = graph.workspaces.take(t, width)
+        workspace = graph.workspaces.take(t, search.width)
         search_rows(t, graph.arrays, Q[first:last], search, allowed, workspace, ranked.rows(first, last))
         graph.workspaces.give_back(workspace)
 
     in_threads(work, len(Q))
     return ranked
+
+
+def search_for(t: TreeArrays, k: int, effort: Effort, context: float) -> Search:
+    """How a walk of this effort is made."""
+    width = max(k, min(effort.width, int(t.meta[Meta.LEAVES])))
+    # Without context candidates have the order of their distances, and only those that rounding leaves in doubt are
+    # scored. Context changes their order, so all of these are.
+    rescored = min(width, 2 * k + (100 if context == 0.0 else 10))
+    return Search(k, context, effort.slack, effort.most_nodes, width, rescored)
 
 
 def effort_for(t: TreeArrays, graph: SearchGraph, request: SearchRequest) -> Effort | None:

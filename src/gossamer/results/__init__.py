@@ -23,6 +23,7 @@ from gossamer.results.concepts import (
 )
 from gossamer.results.explanation import ConceptStep, Explanation, Rival
 from gossamer.results.index import (
+    Compaction,
     Document,
     Facet,
     Facets,
@@ -38,7 +39,7 @@ from gossamer.results.plane import Plane, Region
 from gossamer.results.vectors import Axis, DocId, PathStep, Refinement, SearchResult, TreeStats, VectorExplanation
 
 __all__ = [
-    "Axis", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar",
+    "Axis", "Compaction", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar",
     "Explanation", "Facet", "FacetValue", "Facets", "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument",
     "NearDuplicates", "Novelty", "Outline", "PathStep", "Plane", "Refinement", "Region", "Repair", "Rival",
     "SearchResult", "Topics", "TreeStats", "VectorExplanation",

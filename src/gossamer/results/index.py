@@ -174,12 +174,27 @@ class IndexInfo:
     """Operations after which the tree was saved, newest first."""
     bytes: int
     """Size of the folder on disk."""
+    disk: dict[str, int]
+    """Bytes of each part of it; of `documents`, those of vectors, and those that `compact` would give back, too."""
+    memory: dict[str, int]
+    """Bytes of the arrays of each part in use; arrays that were not changed since are mapped from disk."""
     created: str
     """Time of creation, ISO 8601."""
     written_by: str
     """The version of Gossamer that created it."""
     degraded: str | None = None
     """Why the tree of concepts could not be loaded; None where it was."""
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What `Index.compact` gave back."""
+
+    bytes_before: int
+    """Size of the folder on disk; 0 in memory."""
+    bytes: int
+    erased: bool
+    """Whether nothing of deleted documents is left in any file."""
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,19 @@ class Database:
                 self._main.execute(f"PRAGMA busy_timeout = {int(1000 * _WAIT)}")
             return not busy and frames == copied
 
+    def vacuum(self) -> None:
+        """Write the database anew, without pages that are free and without anything that was deleted."""
+        with translated(self.where):
+            self._check_open()
+            self._main.execute("VACUUM")
+
+    def pages(self) -> tuple[int, int, int]:
+        """How many pages there are, how many of them are free, and the bytes of one."""
+        with self.reading() as db:
+            names = ("page_count", "freelist_count", "page_size")
+            count, free, size = (int(db.execute(f"PRAGMA {name}").fetchone()[0]) for name in names)
+            return count, free, size
+
     def copy_to(self, file: Path) -> sqlite3.Connection:
         """A copy of one state of the database, in a new file."""
         with translated(self.where), self.reading() as db:

@@ -36,7 +36,7 @@ def write_labels(layout: Layout, identity: str, saved: SavedLabels) -> None:
     raw = saved.text.encode()
     body = zlib.compress(raw, 1)
     head = _HEADER.pack(_MAGIC, identity.encode("ascii", "replace"), saved.operation, len(raw), zlib.crc32(body))
-    draft = layout.labels.with_name(".labels")  # one name: only the writer writes it
+    draft = layout.labels_draft
     with disk_errors(f"{layout.labels} could not be written"):
         try:
             draft.write_bytes(head + _CRC.pack(zlib.crc32(head)) + body)

@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +50,11 @@ class Layout:
         return self.folder / "labels"
 
     @property
+    def labels_draft(self) -> Path:
+        """Where labels are written before they are renamed; one name, since only the writer writes it."""
+        return self.folder / ".labels"
+
+    @property
     def plane(self) -> Path:
         """Where the places of documents in the plane are saved."""
         return self.folder / "plane"
@@ -91,14 +96,38 @@ class Layout:
         with disk_errors(f"{self.folder} could not be read"):
             return os.listdir(self.folder)
 
-    def bytes(self) -> int:
-        """The size of all files together."""
-        total = 0
+    def bytes(self) -> dict[str, int]:
+        """The size of each part: the database, its log and checksums, snapshots, labels, the plane."""
+        sizes = dict.fromkeys(("documents", "log", "checksums", "snapshots", "labels", "plane"), 0)
         for folder, _, names in os.walk(self.folder):
             for name in names:
+                file = os.path.join(folder, name)
+                part = _part(os.path.relpath(file, self.folder))
                 with suppress(OSError):  # the file was removed meanwhile
-                    total += os.stat(os.path.join(folder, name)).st_size
-        return total
+                    sizes[part] = sizes.get(part, 0) + os.stat(file).st_size
+        return sizes
+
+    def remove(self, paths: Iterable[Path]) -> None:
+        """Remove files and folders of this folder, as far as they are there; `DiskError` where one stays."""
+        for path in paths:
+            with disk_errors(f"{path} could not be removed"):
+                if path.is_dir():
+                    remove_folder(path)
+                else:
+                    path.unlink(missing_ok=True)
+            if path.exists():
+                raise DiskError(f"{path} could not be removed: remove it yourself and try again")
+        sync_folder(self.folder)
+
+
+def _part(file: str) -> str:
+    """The part of an index that a file belongs to, by its name in the folder."""
+    name = file.lstrip(".")
+    if name.startswith("documents.sqlite-"):
+        return "log"
+    known = {"documents.sqlite": "documents", "documents.sums": "checksums", "snapshot-": "snapshots"}
+    known |= {"labels": "labels", "plane": "plane"}
+    return next((part for start, part in known.items() if name.startswith(start)), "other")
 
 
 @contextmanager

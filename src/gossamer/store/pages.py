@@ -74,6 +74,13 @@ class PageSums:
             entries = {_HEADER_SIZE + 4 * (page - 1): struct.pack("<I", value) for page, value in sums.items()}
             self._write(entries, sync=True)
 
+    def truncate(self, pages: int) -> None:
+        """Forget the sums of pages that a database, which has become shorter, has no longer."""
+        size = _HEADER_SIZE + 4 * pages
+        with disk_errors(f"{self.file} could not be written"):
+            if self.file.exists() and self.file.stat().st_size > size:
+                os.truncate(self.file, size)
+
     def rebuild(self, identity: str, seq: int) -> None:
         """Write the sums of all pages of a database that is closed and has no write-ahead log."""
         page_size = _page_size(self._database)

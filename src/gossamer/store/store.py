@@ -37,6 +37,9 @@ _RESTART_AFTER = 4
 _READER_WAIT = 0.1
 """Seconds that such a checkpoint waits for readers; a read takes milliseconds."""
 
+_VACUUM_WAIT = 5.0
+"""Seconds that emptying the log after a vacuum waits for readers."""
+
 _INSPECTIONS = 3
 """How often files that seem to be damaged are read before they are taken for damaged."""
 
@@ -195,8 +198,7 @@ class Store:
             try:
                 if self.writable and self.layout is not None:
                     with suppress(GossamerError, MemoryError):  # what stays in the write-ahead log is durable there
-                        self._checkpoint()
-                        self.database.checkpoint("TRUNCATE")
+                        self._empty_log()
             finally:
                 self.database.close()
                 if self._lock is not None:
@@ -308,6 +310,24 @@ class Store:
             self.database.checkpoint("RESTART" if restart else "PASSIVE", wait=_READER_WAIT if restart else 0.0)
             self._checkpointed = self._frames.now()
 
+    def _empty_log(self, wait: float = 0.0) -> bool:
+        """Copy all of the write-ahead log into the database and empty it; False where a reader still needs it."""
+        assert self._sums is not None
+        self._checkpoint()
+        done = self.database.checkpoint("TRUNCATE", wait=wait)
+        if done:
+            self._sums.truncate(self.database.pages()[0])
+            self._checkpointed = 0
+        return done
+
+    def vacuum(self) -> bool:
+        """Write the database anew, without what was deleted; returns whether nothing of the old one is on disk.
+
+        A reader in another process may still need the old state: then that stays in the files until it has ended.
+        """
+        self.database.vacuum()
+        return self.layout is None or self._empty_log(_VACUUM_WAIT)
+
     # -- snapshots ---------------------------------------------------------------------------------
 
     def snapshots(self) -> list[int]:
@@ -336,6 +356,18 @@ class Store:
         assert self.layout is not None
         return remove_old(self.layout, self.settings.identity, seq) or self.settings.forgotten
 
+    def remove_snapshots(self, but: int | None) -> None:
+        """Remove all snapshots except the one of operation `but`; None for all."""
+        if self.layout is not None:
+            self.layout.remove([self.layout.snapshot(seq) for seq in self.layout.snapshots() if seq != but])
+
+    def remove_derived(self) -> None:
+        """Remove what was made of the texts and can be made again, snapshots excepted: labels, the plane, and vectors of
+        another encoder."""
+        if self.layout is not None:
+            files = [self.layout.labels, self.layout.labels_draft, self.layout.plane, *self.layout.encoded_texts()]
+            self.layout.remove(files)
+
     def drop_history(self, seq: int) -> None:
         """Delete what only a replay from before operation `seq` would need."""
         if seq <= self.settings.forgotten:
@@ -351,9 +383,14 @@ class Store:
 
     # -- checking ----------------------------------------------------------------------------------
 
-    def bytes(self) -> int:
-        """The size on disk; 0 in memory."""
-        return 0 if self.layout is None else self.layout.bytes()
+    def bytes(self) -> dict[str, int]:
+        """The size on disk of each part; nothing in memory."""
+        return {} if self.layout is None else self.layout.bytes()
+
+    def free_bytes(self) -> int:
+        """Bytes of the database that deletions left, and that `vacuum` gives back."""
+        _, free, size = self.database.pages()
+        return free * size
 
     def lost_operations(self, last: int, expected: int) -> CorruptError:
         """The error for a log that ends at operation `last` although `expected` was acknowledged."""

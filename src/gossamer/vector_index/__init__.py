@@ -6,6 +6,7 @@ core            what searches read: whitener, tree and graph; how documents are 
 state           the core in use, ids, settings, renewal, history; their form on disk
 staging         a change in two steps: what can fail, and what cannot
 renewal         a new core over the same documents, made by a thread beside the one in use
+explaining      why a document scores as it does: the gains of its path, and axes
 raw_vectors     vectors as they came, on which a whitener is fitted again
 ids             ids of documents ↔ their numbers in the tree
 """

@@ -15,8 +15,10 @@ from gossamer.checks import LARGEST, one_of, positive
 from gossamer.errors import ClosedError, CorruptError, DimensionError, StateError
 from gossamer.files.bundle import CURE, Bundle, fold
 from gossamer.graph import search_graph
+from gossamer.graph.search_graph import SearchGraph
 from gossamer.rank.guided import prepare
 from gossamer.rank.request import as_context
+from gossamer.rank.single import SingleSearch
 from gossamer.results import DocId
 from gossamer.runtime.locks import ReadWriteLock
 from gossamer.tree.cobweb import CobwebTree
@@ -26,6 +28,7 @@ from gossamer.vector_index.ids import IdMap
 from gossamer.vector_index.presets import PRESETS
 from gossamer.vector_index.raw_vectors import RawVectors, Source
 from gossamer.vector_index.renewal import Policy, Renewal
+from gossamer.whitening.projection import Projection
 from gossamer.whitening.whitening import Whitening
 
 Acuity: TypeAlias = float | Literal["auto"]
@@ -95,6 +98,7 @@ class VectorState(Core):
         self.renewal: Renewal | None = None
         self.status: Literal["open", "closed", "broken"] = "open"
         self.lock = ReadWriteLock()
+        self._single: SingleSearch | None = None
 
     @classmethod
     def create(cls, settings: VectorSettings, whitener: Whitening | Literal["preset"] | None) -> Self:
@@ -129,6 +133,32 @@ class VectorState(Core):
         """Build and calibrate the search graph, as far as that is due; the caller holds the lock for writing."""
         neighbours = self.tree.take_neighbours()
         self.graph = prepare(self.tree.arrays, self.graph, linked=self.settings.links, neighbours=neighbours)
+
+    def become(self, other: Core) -> None:
+        """Take over the parts of another core."""
+        self.forget_single_search()
+        super().become(other)
+
+    def forget_single_search(self) -> None:
+        """Let go of what `single_search` refers to."""
+        self._single = None
+
+    def single_search(self) -> SingleSearch | None:
+        """Searches for one query, where a walk along links answers it; prepared again when tree or graph changed."""
+        t, graph = self.tree.arrays, self.graph
+        known = self._single
+        if known is None or not known.is_of(t, graph):
+            known = self._single = self._new_single(graph)
+        return known
+
+    def _new_single(self, graph: SearchGraph | None) -> SingleSearch | None:
+        whitener, settings = self.whitener, self.settings
+        if whitener is None or not whitener.on_sphere or settings.context or settings.structure != "living":
+            return None
+        if graph is None or not graph.complete or graph.calibration is None:
+            return None
+        projection = Projection(whitener.mean_, np.ascontiguousarray(whitener.components_.T))
+        return SingleSearch(self.tree.arrays, graph, projection)
 
     def numbers(self, ids: Iterable[DocId]) -> Longs:
         """The tree's numbers of documents."""

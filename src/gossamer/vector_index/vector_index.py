@@ -12,18 +12,18 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import NONE, Doubles, Floats, Longs
+from gossamer.array_types import Doubles, Floats, Longs
 from gossamer.checks import as_vectors, positive
 from gossamer.errors import DimensionError, StateError
 from gossamer.files.bundle import Bundle, read_bundle, write_bundle
 from gossamer.graph import search_graph
 from gossamer.graph.search_graph import SearchGraph
 from gossamer.rank.cosines import Nearest, RoughCosines, cosines, rough_cosines
-from gossamer.rank.gains import evidence, gains, gains_by_axis
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.ranking import rank
 from gossamer.rank.request import Aggregate, Method, Restriction, SearchRequest, as_flags
-from gossamer.results import Axis, ConceptChange, DocId, PathStep, Refinement, SearchResult, VectorExplanation
+from gossamer.rank.single import as_one_query
+from gossamer.results import ConceptChange, DocId, Refinement, SearchResult, VectorExplanation
 from gossamer.runtime.locks import Turn
 from gossamer.tree.arrays import Meta
 from gossamer.tree.cobweb import CobwebTree, Progress
@@ -32,6 +32,7 @@ from gossamer.tree.rebuild import single_level_arrays, total_utility
 from gossamer.tree.scoring import Ranked
 from gossamer.tree.views import paths_to
 from gossamer.vector_index.core import auto_acuity
+from gossamer.vector_index.explaining import explained
 from gossamer.vector_index.ids import IdMap, order_ties_by_id
 from gossamer.vector_index.raw_vectors import RawVectors, Source
 from gossamer.vector_index.staging import Staged, end_renewal, is_renewing, stage, stage_rebuild, stage_settling
@@ -40,10 +41,6 @@ from gossamer.whitening.whitening import Whitening
 
 _SCANNED: Final = 2048
 """Leaves up to which searches of a living tree look at everything until the first renewal has built a graph."""
-
-_AXES: Final = 5
-_EXTREMES: Final = 3
-"""Axes that an explanation names, and documents that show the meaning of each."""
 
 
 class VectorIndex:
@@ -209,7 +206,14 @@ class VectorIndex:
             state.status = "closed"
             state.whitener, state.tree, state.graph, state.path_sum = None, CobwebTree(1), None, PathSum()
             state.ids, state.raw = IdMap(), None
+            state.forget_single_search()
             end_renewal(state)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     @contextmanager
     def _writer(self) -> Iterator[VectorState]:
@@ -252,6 +256,11 @@ class VectorIndex:
         `allowed` (ids) and `within` (a node of the tree) restrict the answers: k of those if there are so many.
         """
         start = time.perf_counter()
+        unrestricted = budget is None and aggregate is None and context is None and allowed is None and within is None
+        if unrestricted and method == "guided":
+            one = self._search_one(Q, k, recall)
+            if one is not None:
+                return SearchResult(*one, time.perf_counter() - start)
         Q = as_vectors(Q, self.dim, what="queries")
         request = SearchRequest.checked(
             k, method, self.state.settings.context,
@@ -265,6 +274,26 @@ class VectorIndex:
             ids = state.ids.of(ranked.documents)
         order_ties_by_id(ids, ranked.scores)
         return SearchResult(ids, ranked.scores, ranked.visited, time.perf_counter() - start)
+
+    def _search_one(
+        self, Q: npt.ArrayLike, k: int, recall: float | None
+    ) -> tuple[npt.NDArray[Any], Doubles, Longs] | None:
+        """The answers to one raw query by one compiled call; None where there are several, or a walk is not enough."""
+        state = self.state
+        q = as_one_query(Q, state.settings.dim)
+        if q is None or type(k) is not int or type(recall) not in (float, type(None)):
+            return None
+        with state.lock.reading():
+            state.check_open()
+            single = state.single_search()
+            found = None if single is None else single.best(q, k, recall)
+            if found is None:
+                return None
+            (documents, scores, visited), tied = found
+            ids = state.ids.of(documents)
+        if tied:
+            order_ties_by_id(ids, scores)
+        return ids, scores, visited
 
     def nearest(
         self, X: Floats, k: int = 10, *, recall: float | None = None, restriction: Restriction | None = None
@@ -341,30 +370,7 @@ class VectorIndex:
         """Why document `id` scores as it does for the query `q`: the concepts of its path, with the gain of each."""
         Q = self._one(q, "explain")
         with self._reading() as state:
-            x, t = state.project(Q)[0], state.tree.arrays
-            path = state.tree.path(state.ids.number(id))
-            seen = evidence(t, x, path)
-            densities = [seen[node].log_p for node in path]
-            steps = tuple(
-                PathStep(node, int(t.size[node]), seen[node].log_p, gain, seen[node].margin, seen[node].rival)
-                for node, gain in zip(path, gains(densities), strict=True)
-            )
-            axes = self._axes(x, path[-1]) if getattr(state.whitener, "ica", False) else ()
-            return VectorExplanation(id=id, score=densities[-1] - densities[0], path=steps, axes=axes)
-
-    def _axes(self, x: Floats, leaf: int) -> tuple[Axis, ...]:
-        """The axes that count most, each with the documents furthest out on the side of the leaf."""
-        state, t = self.state, self.state.tree.arrays
-        by_axis, place = gains_by_axis(t, x, leaf), t.vectors[t.row[leaf]]
-        alive = np.flatnonzero(t.leaf[: state.tree.next_document] != NONE)
-        rows = t.row[t.leaf[alive]]
-        found = []
-        for axis in np.argsort(-np.abs(by_axis), kind="stable")[:_AXES].tolist():
-            along = t.vectors[rows, axis] * (1.0 if place[axis] >= 0 else -1.0)
-            furthest = alive[np.argsort(-along, kind="stable")[:_EXTREMES]]
-            ends = tuple(state.ids.of(furthest).tolist())
-            found.append(Axis(axis, float(by_axis[axis]), float(x[axis]), float(place[axis]), ends))
-        return tuple(found)
+            return explained(state, state.project(Q)[0], id)
 
     def similarity(self, x: Floats, documents: Longs) -> Doubles:
         """The cosine between a query that `project` made and each document, in the tree's space and numbering."""

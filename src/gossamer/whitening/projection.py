@@ -9,7 +9,7 @@ float64. On the sphere the result is finite for every finite row.
 """
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -21,15 +21,23 @@ _LONGEST: Final = 1e60
 """Squared lengths of projected rows between which float32 is enough, also for the factor to the sphere."""
 
 
+class Projection(NamedTuple):
+    """What is subtracted from a row, and what it is multiplied with."""
+
+    mean: Floats
+    matrix: Floats
+
+
 def project(X: Floats, mean: Floats, matrix: Floats, sphere: bool) -> Floats:
     """(X − mean) @ matrix, each row scaled to length √columns if `sphere`."""
     out = np.empty((len(X), matrix.shape[1]), np.float32)
-    _project(np.ascontiguousarray(X), mean, np.ascontiguousarray(matrix), sphere, out)
+    project_rows(np.ascontiguousarray(X), mean, np.ascontiguousarray(matrix), sphere, out)
     return out
 
 
 @ordered_kernel
-def _project(X: Floats, mean: Floats, matrix: Floats, sphere: bool, out: Floats) -> None:
+def project_rows(X: Floats, mean: Floats, matrix: Floats, sphere: bool, out: Floats) -> None:
+    """Write the projection of each row."""
     dim = X.shape[1]
     for row in range(X.shape[0]):
         x, y = X[row], out[row]

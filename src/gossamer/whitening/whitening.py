@@ -154,8 +154,12 @@ class Whitening:
         """
         from gossamer.whitening.projection import project
 
-        # A sphere of one dimension has two points only, so rows are not scaled to it.
-        return project(X, self.mean_, self.components_.T, bool(self.sphere) and self.n_components_ > 1)
+        return project(X, self.mean_, self.components_.T, self.on_sphere)
+
+    @property
+    def on_sphere(self) -> bool:
+        """Whether rows are scaled to one length. A sphere of one dimension has two points only, so they are not."""
+        return bool(self.sphere) and self.n_components_ > 1
 
     def relative_distances(self, X: Floats) -> Doubles:
         """Distances of rows from the mean, divided by the root mean square of those of the fitted rows."""
