@@ -1,4 +1,4 @@
-"""Commands about an index as a whole: `gossamer info`, `delete`, `compact`, `rebuild`, `reencode`, `backup`, `repair`."""
+"""Commands about an index: `gossamer info`, `delete`, `compact`, `rebuild`, `reencode`, `backup` and `repair`."""
 
 from __future__ import annotations
 

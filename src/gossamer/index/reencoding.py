@@ -62,10 +62,9 @@ def _saved(state: IndexState, encoder: Encoder) -> EncodedTexts:
     if layout is None or not _can_be_told(encoder):
         return EncodedTexts(None)
     name = hashlib.sha256(f"{encoder.name} {encoder.fingerprint}".encode()).hexdigest()[:16]
-    for path in layout.encoded_texts():
-        if path != layout.encoded(name):
-            EncodedTexts(path).remove()
-    return EncodedTexts(layout.encoded(name))
+    wanted = layout.encoded(name)
+    layout.remove([path for path in layout.encoded_texts() if not path.name.startswith(wanted.name)])
+    return EncodedTexts(wanted)
 
 
 def _can_be_told(encoder: Encoder) -> bool:

@@ -64,9 +64,8 @@ class Layout:
         return self.folder / f"encoded-{name}"
 
     def encoded_texts(self) -> list[Path]:
-        """The files of vectors of other encoders."""
-        names = (name for name in self._names() if name.startswith("encoded-") and not name.endswith("-journal"))
-        return sorted(self.folder / name for name in names)
+        """The files of vectors of other encoders, with SQLite's journals."""
+        return sorted(self.folder / name for name in self._names() if name.startswith("encoded-"))
 
     def has_wal(self) -> bool:
         """Whether the write-ahead log holds anything: a writer is at work, or ended without closing the index."""

@@ -362,8 +362,7 @@ class Store:
             self.layout.remove([self.layout.snapshot(seq) for seq in self.layout.snapshots() if seq != but])
 
     def remove_derived(self) -> None:
-        """Remove what was made of the texts and can be made again, snapshots excepted: labels, the plane, and vectors of
-        another encoder."""
+        """Remove what was made of the texts and can be made again, but not snapshots."""
         if self.layout is not None:
             files = [self.layout.labels, self.layout.labels_draft, self.layout.plane, *self.layout.encoded_texts()]
             self.layout.remove(files)
