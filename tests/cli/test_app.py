@@ -205,7 +205,7 @@ def test_an_error_without_a_message_is_named(capsys: pytest.CaptureFixture[str])
 
 def test_a_closed_pipe_is_no_error(ready: Path) -> None:
     gossamer_ = f"{sys.executable} -c 'from gossamer.cli import main; main()'"
-    for options in ("--json", ""):
-        line = f"set -o pipefail; {gossamer_} tree {ready} --depth 9 {options} | true"
+    for command in (f"tree {ready} --depth 9", "models list --json"):
+        line = f"set -o pipefail; {gossamer_} {command} | true"
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -215,7 +215,7 @@ def test_long_texts_are_split_unless_told_otherwise(run: Run, tmp_path: Path) ->
 def test_ctrl_c_keeps_what_is_in_and_the_next_run_goes_on(run: Run, tmp_path: Path) -> None:
     rows: dict[str, tuple[str, dict[str, Any]]] = {
         f"d{i}": (f"Document {i} tells of {('foxes', 'bread', 'stars')[i % 3]} and number {i % 97}.", {})
-        for i in range(4000)
+        for i in range(2500)
     }
     source, to = write_jsonl(tmp_path / "many.jsonl", rows), tmp_path / "many.gsm"
     arguments = ["index", str(source), "--to", str(to), "--encoder", "lsa"]
@@ -232,16 +232,16 @@ def test_ctrl_c_keeps_what_is_in_and_the_next_run_goes_on(run: Run, tmp_path: Pa
     assert process.returncode == 130, err
     stopped = json.loads(out)
     assert stopped["stopped"]
-    assert 0 < stopped["documents"] == stopped["added"] < 4000
+    assert 0 < stopped["documents"] == stopped["added"] < 2500
     assert "run the same command again to go on" in err
     assert "Traceback" not in err
 
     rest = index(run, source, "--to", to)
     assert not rest["stopped"]
     assert rest["unchanged"] == stopped["documents"]
-    assert rest["added"] == 4000 - stopped["documents"]
+    assert rest["added"] == 2500 - stopped["documents"]
     with Index.open(to, mode="r") as ix:
-        assert len(ix) == 4000
+        assert len(ix) == 2500
         ix.check()
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from bag import encode
 from gossamer import Index, VectorIndex
@@ -207,10 +208,11 @@ def test_a_fork_waits_for_a_renewal(tmp_path: Path) -> None:
     E = np.random.default_rng(0).normal(size=(2000, 24)).astype(np.float32)
     vectors = VectorIndex(24)
     vectors.add(E[:1500])
-    for at in range(1500, 2000, 5):
-        vectors.add(E[at : at + 5])
-        if vectors.renewing:
-            in_child(lambda: None)
-    vectors.settle()
+    with threadpool_limits(2, user_api="blas"):
+        for at in range(1500, 2000, 5):
+            vectors.add(E[at : at + 5])
+            if vectors.renewing:
+                in_child(lambda: None)
+        vectors.settle()
     vectors.check()
     assert len(vectors) == 2000

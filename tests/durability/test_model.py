@@ -118,4 +118,4 @@ class IndexModel(RuleBasedStateMachine):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gossamer.errors.UnknownFieldWarning")
 def test_an_index_is_a_dict_that_can_be_searched() -> None:
-    run_state_machine_as_test(IndexModel, settings=settings(max_examples=40, stateful_step_count=25))
+    run_state_machine_as_test(IndexModel, settings=settings(max_examples=25, stateful_step_count=25))

@@ -15,7 +15,7 @@ from gossamer.errors import UnknownIdError
 from gossamer.store import Policy
 
 READERS = 10
-SEARCHES = int(os.environ.get("GOSSAMER_THREADS_SEARCHES", "15"))
+SEARCHES = int(os.environ.get("GOSSAMER_THREADS_SEARCHES", "8"))
 """Searches of each reader; the writer goes on until all are done, and for six writes at least."""
 
 

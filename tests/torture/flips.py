@@ -19,9 +19,9 @@ from torture.outcome import Outcome
 QUERIES = ("moon river gold", "king of silk", "salt bread milk")
 
 
-def make(folder: Path, *, closed: bool, rng: random.Random) -> Path:
-    """An index with snapshots, forgotten vectors and a log that goes on after them; as it is closed, or left open."""
-    path = folder / f"{'closed' if closed else 'open'}.gsm"
+def make(folder: Path, rng: random.Random) -> tuple[Path, Path]:
+    """An index with snapshots, forgotten vectors and a log that goes on after them: closed, and as it was before."""
+    path, copy = folder / "closed.gsm", folder / "left.gsm"
     index = Index.create(path, encode)
     index.state.store.policy = Policy(snapshot_after=300, snapshot_share=0.0)
     for start in range(0, 1500, 150):
@@ -29,14 +29,10 @@ def make(folder: Path, *, closed: bool, rng: random.Random) -> Path:
         index.add([sentence(rng) for _ in ids], ids, [{"at": at % 7} for at in range(150)])
         index.delete([f"d{start}", f"d{start // 2}"])
     index.add(" ".join([sentence(rng) + "."] * 60), "long")
-    if closed:
-        index.close()
-        return path
-    copy = folder / "left.gsm"
     shutil.copytree(path, copy)
     index.close()
     assert (copy / "documents.sqlite-wal").stat().st_size
-    return copy
+    return path, copy
 
 
 def state(index: Index) -> Any:
@@ -83,7 +79,7 @@ def attack(count: int, seed: int, folder: Path, hurt: Callable[[Path, random.Ran
     """Damage `count` copies, half of them of an index that was not closed."""
     rng = random.Random(seed)
     outcome = Outcome()
-    masters = [make(folder, closed=closed, rng=random.Random(1)) for closed in (True, False)]
+    masters = make(folder, random.Random(1))
     truths = []
     for master in masters:
         copy = folder / "truth.gsm"

@@ -24,9 +24,9 @@ def attack(count: int, seed: int, folder: Path) -> Outcome:
     outcome = Outcome()
     path = folder / "interrupted.gsm"
     known: dict[str, str] = {}
+    _load_kernels(folder / "warm.gsm")
     index = Index.create(path, encode)
     index.add([sentence(rng) for _ in range(1200)], [f"first-{at}" for at in range(1200)])
-    index.search("moon river", k=5)  # loads kernels
     for number in range(count):
         fresh = {f"{number}-{at}": sentence(rng) for at in range(rng.choice([1, 1, 5, 60]))}
         name, operation = rng.choice(_operations(index, path, fresh, known))
@@ -41,6 +41,18 @@ def attack(count: int, seed: int, folder: Path) -> Outcome:
     index.check()
     index.close()
     return outcome
+
+
+def _load_kernels(path: Path) -> None:
+    """Everything once, without Ctrl-C: llvmlite may crash where one comes while it loads a kernel."""
+    rng = random.Random(0)
+    index = Index.create(path, encode)
+    index.add([sentence(rng) for _ in range(1200)], [f"first-{at}" for at in range(1200)])
+    fresh = {f"{at}": sentence(rng) for at in range(60)}
+    for at in range(len(_operations(index, path, fresh, {}))):
+        _operations(index, path, fresh, {})[at][1]()
+        index, _ = _usable(index, path)
+    index.close()
 
 
 def _operations(

@@ -28,6 +28,7 @@ from torture.outcome import Outcome
 
 _SECTOR: Final = 512
 OPERATIONS: Final = 80
+"""Of the writer, at most; a test that cuts the power a few times does with six for each cut."""
 
 
 class Event(NamedTuple):
@@ -140,10 +141,10 @@ def operation(number: int, known: dict[str, str]) -> tuple[str, Any, dict[str, s
     return "add", (list(fresh.values()), list(fresh)), known | fresh
 
 
-def states(known: dict[str, str]) -> list[dict[str, str]]:
+def states(known: dict[str, str], operations: int) -> list[dict[str, str]]:
     """What is there after 0, 1, 2 … operations."""
     found = [known]
-    for number in range(1, OPERATIONS + 1):
+    for number in range(1, operations + 1):
         found.append(operation(number, found[-1])[2])
     return found
 
@@ -151,14 +152,14 @@ def states(known: dict[str, str]) -> list[dict[str, str]]:
 FIRST: Final = {f"first-{at}": sentence(random.Random(-at)) for at in range(1000)}
 
 
-def write(path: str, journal: str) -> None:
+def write(path: str, journal: str, operations: str) -> None:
     """The writer, in a process with the library preloaded."""
     shim = ctypes.CDLL(None)
     known = dict(FIRST)
     with Index.open(path, encode) as index:
         index.state.store.policy = Policy(snapshot_after=150, snapshot_share=0.0)
         shim.journal_begin(path.encode(), journal.encode())
-        for number in range(1, OPERATIONS + 1):
+        for number in range(1, int(operations) + 1):
             name, arguments, known = operation(number, known)
             getattr(index, name)(*arguments)
             shim.journal_mark(ctypes.c_uint64(number))
@@ -177,13 +178,13 @@ def attack(count: int, seed: int, folder: Path) -> Outcome:
         index.add(FIRST.values(), list(FIRST))
     disk = Disk(path)
     tests = os.pathsep.join([str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
-    journal = folder / "journal"
+    journal, operations = folder / "journal", min(OPERATIONS, 6 * count)
     subprocess.run(
-        [sys.executable, "-m", "torture.power", str(path), str(journal)],
+        [sys.executable, "-m", "torture.power", str(path), str(journal), str(operations)],
         env={**os.environ, "LD_PRELOAD": str(preload), "PYTHONPATH": tests}, check=True,
     )  # fmt: skip
     happened = list(events(journal.read_bytes()))
-    expected = states(dict(FIRST))
+    expected = states(dict(FIRST), operations)
     cuts = sorted(rng.randrange(len(happened)) for _ in range(count))
     done, at = 0, 0
     for cut in cuts:

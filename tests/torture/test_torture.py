@@ -9,13 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from torture import faults
+
 TESTS = Path(__file__).parent.parent
-ATTACKS = {"power": 5, "interrupts": 40, "faults": 1, "flips": 12, "crafted": 20}
+ATTACKS = {"power": 5, "interrupts": 40, "flips": 12, "crafted": 20}
 """How often each is tried here. Kills have tests of their own, in `durability`."""
 
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="forks, preloads a library, and reads /proc"),
+]
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="forks, preloads a library, and reads /proc")
+
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_is_lost_or_wrong(attack: str) -> None:
     """A process of its own: it forks, is interrupted, or has a library preloaded."""
@@ -29,3 +34,12 @@ def test_nothing_is_lost_or_wrong(attack: str) -> None:
     if "no compiler" in ran.stdout:
         pytest.skip("there is no C compiler here")
     assert "0 wrong" in ran.stdout
+
+
+def test_nothing_is_lost_or_wrong_when_calls_fail(tmp_path: Path) -> None:
+    """The attack itself starts a process of its own."""
+    outcome = faults.attack(1, 1, tmp_path)
+    if "no compiler" in outcome.ended:
+        pytest.skip("there is no C compiler here")
+    assert not outcome.wrong
+    assert outcome.tried > 40

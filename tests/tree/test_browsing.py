@@ -30,7 +30,7 @@ def nodes_of(t: TreeArrays) -> list[int]:
     return np.flatnonzero(t.size[: t.meta[Meta.SLOTS]] > 0).tolist()
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(shape=nested(), seed=st.integers(0, 99), grid=st.booleans())
 def test_shown_children_and_paths_are_those_of_the_rules(shape: Nested, seed: int, grid: bool) -> None:
     t = tree_of_shape(shape, seed=seed, grid=grid)
@@ -45,7 +45,7 @@ def test_shown_children_and_paths_are_those_of_the_rules(shape: Nested, seed: in
         assert not children or 2 <= len(children) <= max(12, int(t.n_children[node]))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(shape=nested(), seed=st.integers(0, 99), depth=st.integers(0, 4) | st.none())
 def test_the_view_below_a_node(shape: Nested, seed: int, depth: int | None) -> None:
     t = tree_of_shape(shape, seed=seed)

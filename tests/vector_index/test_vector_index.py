@@ -426,7 +426,7 @@ def test_searches_beside_additions_see_whole_states() -> None:
     index = VectorIndex(12)
     index.add(X)
     target = X[0] * 3
-    batch, rounds = 4, 25
+    batch, rounds = 4, 12
     stop = threading.Event()
     wrong: list[object] = []
 
@@ -550,7 +550,7 @@ def test_saving_beside_changes_is_never_torn(tmp_path: Path) -> None:
     thread = threading.Thread(target=change)
     thread.start()
     try:
-        for _ in range(12):
+        for _ in range(6):
             index.save(tmp_path)
             VectorIndex.load(tmp_path).check()
     finally:
