@@ -168,8 +168,11 @@ def compact(
     With --erase nothing of a deleted text, its metadata or its vector is left in any file of the folder. Copies
     elsewhere, and blocks that the file system freed, are not reached.
     """
+    from gossamer.index import Unloaded
+
     screen = Screen(json=json, quiet=quiet)
-    with opened(index, screen, "w", encoder) as ix, screen.bar("compacting", "texts") as bar:
+    needed = encoder if erase else Unloaded()  # one that learnt from the texts learns again
+    with opened(index, screen, "w", needed) as ix, screen.bar("compacting", "texts") as bar:
         bar(0, None)
         done = ix.compact(erase=erase, progress=bar)
     if screen.json:

@@ -18,7 +18,7 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from gossamer.array_types import NONE
+from gossamer.array_types import NONE, Doubles, Longs
 from gossamer.explain.basic_level import basic_level, weights
 from gossamer.explain.labelling import Label, Labels
 from gossamer.explain.passages import SHOWN, SNIPPET, Passage, Texts
@@ -187,9 +187,9 @@ def _concepts(
     shown = dict(zip(wanted, map(_exemplar, words.texts(wanted)), strict=True))
     nodes = np.array(list(path_of))
     parents = np.array([path[-2] if len(path) > 1 else path[-1] for path in path_of.values()])
-    figures = (t.size[nodes], t.size[parents], t.h[nodes], t.h[parents])
+    figures = (t.size[nodes], t.size[parents], t.h[nodes], t.h[parents], _spreads(t, nodes))
     listed = zip(path_of.values(), shown_children_of(t, nodes), *(each.tolist() for each in figures), strict=True)
-    for path, children, size, size_above, h, h_above in listed:
+    for path, children, size, size_above, h, h_above, spread in listed:
         node, label = path[-1], label_of.get(path[-1])
         exemplars = tuple([shown[document] for document in documents[node]])
         yield Concept(
@@ -201,10 +201,18 @@ def _concepts(
             children=children,
             terms=() if label is None else label.terms,
             exemplars=exemplars,
-            spread=float(np.sqrt(t.m2[t.row[node]].sum() / size)) if children else 0.0,
+            spread=spread,
             utility=size / size_above * (h_above - h),
             path=path,
         )
+
+
+def _spreads(t: TreeArrays, nodes: Longs) -> Doubles:
+    """√(Σ M2 / n) of each node; 0 for leaves."""
+    found = np.zeros(len(nodes))
+    inner = np.flatnonzero(t.n_children[nodes])
+    found[inner] = np.sqrt(t.m2[t.row[nodes[inner]]].sum(axis=1) / t.size[nodes[inner]])
+    return found
 
 
 def _exemplars_of(
