@@ -42,7 +42,8 @@ def test_changes_since_a_time_are_those_since_its_operation(monkeypatch: pytest.
         assert index.changes(before) == index.changes(timedelta(days=10)) == index.changes(before.date())
         assert index.changes(timedelta(days=1)) == index.changes(operation)
         assert index.changes(timedelta(days=10)) != index.changes(operation)
-        assert index.changes(date(1999, 1, 1)) == index.changes(timedelta(days=25))
+        assert index.changes(timedelta(days=25)) == index.changes(1)
+        assert index.changes(date(1999, 1, 1)) == index.changes(0), "as far back as is known"
         index.check()
     with Index.open(tmp_path / "a.gsm", encode, mode="r") as index:
         assert index.changes(timedelta(days=1)) == index.changes(operation)

@@ -142,9 +142,9 @@ async def changes(
 ) -> Response:
     """Which concepts are new, grown, shrunk, merged, split or gone since an operation or a time, large ones first."""
     most = service.limits.nodes
-    if (since is None) == (time is None):
-        raise ParameterError("changes are told since an operation or a time: pass one of since and time")
     start = time if since is None else since
+    if start is None or (since is not None and time is not None):
+        raise ParameterError("changes are told since an operation or a time: pass one of since and time")
 
     def work() -> dict[str, Any]:
         operation = served.index.info().operation  # first: what comes in between is told again next time
