@@ -51,7 +51,7 @@ def main() -> None:
 def labels(data: Path, quick: bool) -> Figures:
     texts, vectors, queries, asked = _qqp(data)
     n = 7_600 if quick else 76_000
-    with Index(_no_encoder) as index:
+    with Index("minilm") as index:
         index.add(texts[:n], [str(at) for at in range(n)], vectors=vectors[:n])
         (before, wall, cpu) = _timed(index.labels)
         index.add(queries[:100], [f"new {at}" for at in range(100)], vectors=asked[:100])

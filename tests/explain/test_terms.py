@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.explain.terms import STOP_WORDS, Counts, contains, related, terms_of
+from gossamer.explain.terms import Counts, contains, language_of, related, stop_words, terms_of
 
 
 def test_words_and_pairs_without_stop_words() -> None:
@@ -80,7 +80,7 @@ def test_any_text_gives_clean_terms(text: str) -> None:
     for key, written in terms_of(text).items():
         assert key.strip() == key != ""
         assert written
-        assert key not in STOP_WORDS
+        assert key not in stop_words("english")
         assert len(key.split()) <= 2
 
 
@@ -89,3 +89,36 @@ def test_counts_are_of_passages() -> None:
     assert (counts.of["moon"], counts.of["comet"], counts.of["nowhere"], counts.passages) == (2, 1, 0, 3)
     assert counts.share("moon") == 2.5 / 4
     assert 0 < counts.share("nowhere") < counts.share("comet")
+
+
+GERMAN = [
+    "Das Haus ist alt und der Garten ist nicht groß",
+    "Die Gans und das Gras sind auf der Wiese",
+    "Wie ist das Glas mit dem Wein auf den Tisch von der Oma gekommen",
+]
+RUSSIAN = ["Луна была над лесом и это было не видно", "Как на реке по утрам мы видим туман и что из этого"]
+
+
+def test_the_language_is_told_by_function_words() -> None:
+    assert language_of(GERMAN) == "german"
+    assert language_of(RUSSIAN) == "russian"
+    assert language_of(["The cat is on the roof of the house", "what is in the box"]) == "english"
+    assert language_of(["bread oven flour", "comet orbit"]) == "english", "ASCII letters, and nothing that tells"
+    assert language_of(["月の裏側を写真に撮る", "自転車の歯車"]) == "none"
+
+
+def test_plurals_are_an_english_rule() -> None:
+    assert terms_of("Kreis und Gras", "german").keys() == {"kreis", "gras"}
+    assert "gra" in terms_of("Gras", "english")
+    assert terms_of("les chats noirs", "none").keys() == {"chats", "noirs", "chats noirs"}
+
+
+def test_stop_words_are_those_of_the_language() -> None:
+    assert {"war", "son", "die"} <= terms_of("war; son; die", "english").keys()
+    assert terms_of("war; die", "german") == {}
+    assert "что" not in terms_of("что такое луна", "russian")
+    assert "луна" in terms_of("что такое луна", "russian")
+
+
+def test_a_run_of_katakana_is_one_word() -> None:
+    assert terms_of("プログラミング言語を学ぶ").keys() == {"プログラミング", "言語", "学"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,12 @@ def test_changes(own: Running) -> None:
     assert there <= set(told["labels"])
     assert {int(id): label for id, label in told["labels"].items()} == index.labels(map(int, told["labels"]))
     assert problem(own.http.get("/v1/changes", params={"since": -1}), 422)
+    with Client(own.url) as client:
+        assert client.changes(timedelta(days=1)) == index.changes(timedelta(days=1)) != []
+    moment = (datetime.now(UTC) - timedelta(days=1)).isoformat()
+    assert own.http.get("/v1/changes", params={"time": moment}).json()["changes"]
+    for wrong in ("", f"since=0&time={moment[:10]}", "time=yesterday"):
+        assert problem(own.http.get(f"/v1/changes?{wrong}"), 422)
 
 
 def test_assign(client: Client, index: Index, service: Running) -> None:

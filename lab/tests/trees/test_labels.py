@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from bag import encode
 from gossamer.cli.app import app
+from gossamer.encoders import load_encoder
 from gossamer_lab.trees import labels
 from gossamer_lab.trees.labelled import Labelled
 from gossamer_lab.trees.labels import Corpus, Family, Named, ctfidf, keybert, measure, units_of, words_of
@@ -92,7 +93,7 @@ def test_words_are_folded() -> None:
 def test_a_collection() -> None:
     found, classes = texts(200)
     data = Labelled("themes", tuple(found), classes, encode(found))
-    rows = labels.measure_collection(data, encode, lambda *_: None)
+    rows = labels.measure_collection(data, load_encoder(encode), lambda *_: None)
     assert {row["labels"] for row in rows} == {"Gossamer", "c-TF-IDF", "KeyBERT-like"}
     assert {row["level"] for row in rows} <= {1, 2, 3}
     ours = [row for row in rows if row["labels"] == "Gossamer" and row["level"] == 1]

@@ -17,6 +17,7 @@ from gossamer.results import (
     IndexInfo,
     Novelty,
     Plane,
+    Since,
     Topics,
 )  # fmt: skip
 
@@ -185,8 +186,8 @@ class AsyncClient(transport.BaseClient):
         """How many documents have each value of each metadata field. See `Index.facets`."""
         return await self._do(calls.facets(query, where=where, within=within, k=k, most=most))
 
-    async def changes(self, since: int) -> list[ConceptChange]:
-        """What became of concepts since an operation. See `Index.changes`."""
+    async def changes(self, since: Since) -> list[ConceptChange]:
+        """What became of concepts since an operation or a time. See `Index.changes`."""
         return await self._do(calls.changes(since))
 
     @overload

@@ -21,7 +21,9 @@ from gossamer.results import (
     IndexInfo,
     Novelty,
     Plane,
+    Since,
     Topics,
+    operation_or_moment,
 )  # fmt: skip
 
 _T = TypeVar("_T")
@@ -89,9 +91,10 @@ def assign(texts: list[str]) -> Call[list[tuple[Concept, ...]]]:
     return Call("POST", "/assign", read, {"texts": texts})
 
 
-def changes(since: int) -> Call[list[ConceptChange]]:
+def changes(since: Since) -> Call[list[ConceptChange]]:
     """`Index.changes`."""
-    params = {"since": since}
+    start = operation_or_moment(since)
+    params: dict[str, Any] = {"since": start} if isinstance(start, int) else {"time": start.isoformat()}
     return Call("GET", "/changes", lambda answer: decode(list[ConceptChange], answer["changes"]), params=params)
 
 

@@ -17,6 +17,7 @@ from gossamer.results import (
     IndexInfo,
     Novelty,
     Plane,
+    Since,
     Topics,
 )  # fmt: skip
 
@@ -178,8 +179,8 @@ class Client(transport.BaseClient):
         """How many documents have each value of each metadata field. See `Index.facets`."""
         return self._do(calls.facets(query, where=where, within=within, k=k, most=most))
 
-    def changes(self, since: int) -> list[ConceptChange]:
-        """What became of concepts since an operation. See `Index.changes`."""
+    def changes(self, since: Since) -> list[ConceptChange]:
+        """What became of concepts since an operation or a time. See `Index.changes`."""
         return self._do(calls.changes(since))
 
     @overload

@@ -71,6 +71,11 @@ def list_models() -> list[ModelStatus]:
     ]
 
 
+def is_fetched(name: str) -> bool:
+    """Whether the files of `name` are in the cache; they are checked when they are read."""
+    return all((model_path(name) / file.name).is_file() for file in _known(name).files)
+
+
 def model_path(name: str) -> Path:
     """The folder in the cache for the files of `name`."""
     return cache_folder() / "models" / _known(name).name

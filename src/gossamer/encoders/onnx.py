@@ -19,7 +19,7 @@ import numpy as np
 
 from gossamer.array_types import Floats
 from gossamer.checks import positive
-from gossamer.encoders.models import MODELS, read_model
+from gossamer.encoders.models import MODELS, is_fetched, read_model
 from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, Progress, fingerprint_of
 from gossamer.errors import MissingExtraError
 from gossamer.runtime.threads import cores
@@ -46,6 +46,11 @@ class OnnxEncoder(CheckedEncoder):
     def dim(self) -> int:
         """384."""
         return 384
+
+    @property
+    def quick(self) -> bool:
+        """Whether the model files are there."""
+        return is_fetched("minilm")
 
     @property
     def name(self) -> str:

@@ -72,6 +72,11 @@ class CheckedEncoder(ABC):
     """Base of the encoders of this package: checks texts, kind and vectors, each once, in `encode`."""
 
     @property
+    def quick(self) -> bool:
+        """Whether a few words take about a millisecond, and nothing is fetched: labels are then chosen with it, too."""
+        return False
+
+    @property
     @abstractmethod
     def dim(self) -> int:
         """Length of the vectors."""

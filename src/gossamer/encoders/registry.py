@@ -63,9 +63,15 @@ class CallableEncoder(CheckedEncoder):
 
     Two functions cannot be told apart, so all unnamed ones share a fingerprint and only the dimension protects an
     index from the wrong one. With a `name` that changes with the model (a version, say), the index notices.
+
+    `quick` says that a few words take about a millisecond: then labels of concepts are chosen by its vectors, too, for
+    which it is called with thousands of terms, in another thread.
     """
 
-    def __init__(self, function: Callable[..., Any], *, name: str | None = None, dim: int | None = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, name: str | None = None, dim: int | None = None, quick: bool = False
+    ) -> None:
+        self._quick = quick
         self._function = function
         self._name = name
         self._dim = dim
@@ -84,6 +90,11 @@ class CallableEncoder(CheckedEncoder):
     def name(self) -> str:
         """``callable:`` and the given name, or the name of the function."""
         return f"callable:{self._name or getattr(self._function, '__qualname__', type(self._function).__name__)}"
+
+    @property
+    def quick(self) -> bool:
+        """Whether it was said to be quick."""
+        return self._quick
 
     @property
     def named(self) -> bool:

@@ -9,17 +9,20 @@ Documents that came since the tree was last agglomerated are left out as long as
 So a few documents more change no label, and which labels change depends on the tree alone, not on when they are made.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 
-from gossamer.array_types import NONE, Longs
+from gossamer.array_types import NONE, Floats, Longs
+from gossamer.explain.meaning import units
 from gossamer.tree.arrays import Meta, TreeArrays
-from gossamer.tree.browsing import shown_children
+from gossamer.tree.browsing import shown_below, shown_children
 from gossamer.tree.structure import parents_first
 
 _BITS: Final = 32
@@ -43,7 +46,11 @@ _CACHED: Final = 1 << 12
 _SKETCH: Final = 16
 """Passages of a sketch, at most."""
 
-_VERSION: Final = 1
+_UPPER: Final = 3
+_LARGE: Final = 10
+"""Levels of the view, and passages of a concept from which on its label is also chosen by vectors of terms."""
+
+_VERSION: Final = 2
 """Raise this when labels of the same members change, so that those on disk are made again."""
 
 
@@ -73,11 +80,15 @@ def _bound(numbers: Longs, most: int) -> int:
 
 def _numbers(documents: Longs) -> Longs:
     """A fixed pseudo-random number below 2³² for each document (the finaliser of SplitMix64)."""
-    x = documents.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    numbers: Longs = (_mixed(documents.astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
+    return numbers
+
+
+def _mixed(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Longs = ((x ^ (x >> np.uint64(31))) >> np.uint64(32)).astype(np.int64)
-    return mixed
+    return x ^ (x >> np.uint64(31))
 
 
 @dataclass(frozen=True)
@@ -90,6 +101,8 @@ class TreeState:
     """The id of each document, by its number in the tree; NONE where it was removed."""
     settled: int
     """Number of the first document that came since the tree was last agglomerated."""
+    project: Callable[[Floats], Floats] = lambda E: E
+    """Vectors of the encoder → vectors in the space of the tree."""
 
     def signature(self) -> int:
         """A checksum that tells this state of the tree from others: the parents of all nodes, and all passages."""
@@ -103,6 +116,7 @@ class Members:
     def __init__(self, state: TreeState) -> None:
         t = state.arrays
         self.arrays = t
+        self.project = state.project
         self.root = int(t.meta[Meta.ROOT])
         self._starts, documents = _depth_first(t, self.root)
         self.documents = documents
@@ -110,12 +124,12 @@ class Members:
         self._numbers = _numbers(self.passages)
         self._known = documents < state.settled
         self._counts = np.concatenate([[0], np.cumsum(self._known)])
-        self._samples: dict[int, tuple[Longs, bytes]] = {}
+        self._samples: dict[int, Longs] = {}
         self._bound = 0
         within = self._candidates(self.root)
         self._bound = _bound(self._numbers[within], _CORPUS)
         self.corpus = self.sample(self.root)
-        self._of_corpus = self._digest(self.root)
+        self.of_corpus = self._digests(np.array([self.root]))[0]
 
     def span(self, node: int) -> tuple[int, int]:
         """The places of the documents below a node: from the first up to the last, exclusive."""
@@ -124,7 +138,15 @@ class Members:
 
     def sample(self, node: int) -> Longs:
         """Places of members that stand for a concept, in the order of their passages."""
-        return self._sampled(node)[0]
+        if node not in self._samples:
+            if len(self._samples) >= _CACHED:
+                self._samples = {}
+            places = self._candidates(node)
+            if len(places) > _READ:
+                numbers = self._numbers[places]
+                places = places[numbers < max(self._bound, _bound(numbers, _READ))]
+            self._samples[node] = places[np.argsort(self.passages[places], kind="stable")]
+        return self._samples[node]
 
     def sketch(self, node: int) -> tuple[int, ...]:
         """A few passages that stand for a concept, in ascending order; a small change changes few of them or none."""
@@ -139,24 +161,31 @@ class Members:
         places = np.flatnonzero(np.isin(self.passages, wanted))
         return dict(zip(self.passages[places].tolist(), places.tolist(), strict=True))
 
-    def _digest(self, node: int) -> bytes:
-        """A hash of the sample of a concept: passages and their vectors."""
-        return self._sampled(node)[1]
+    def _digests(self, nodes: Longs) -> npt.NDArray[np.uint64]:
+        """Hashes of the samples of concepts, passages and their vectors: the sum of a hash of each, modulo 2⁶⁴."""
+        starts = self._starts[nodes]
+        stops = starts + self.arrays.size[nodes]
+        known = self._counts[stops] - self._counts[starts]
+        whole = (known == stops - starts) | (known < (1.0 - _NEW) * (stops - starts))
+        every, agglomerated = (totals[stops] - totals[starts] for totals in self._totals)
+        found: npt.NDArray[np.uint64] = np.where(whole, every, agglomerated)
+        for at in np.flatnonzero(np.where(whole, stops - starts, known) > _READ).tolist():
+            found[at] = self._hashes[self.sample(int(nodes[at]))].sum()
+        return found
 
-    def _sampled(self, node: int) -> tuple[Longs, bytes]:
-        if node not in self._samples:
-            if len(self._samples) >= _CACHED:
-                self._samples = {}
-            places = self._candidates(node)
-            if len(places) > _READ:
-                numbers = self._numbers[places]
-                places = places[numbers < max(self._bound, _bound(numbers, _READ))]
-            places = places[np.argsort(self.passages[places], kind="stable")]
-            t = self.arrays
-            keys = t.key[t.row[t.leaf[self.documents[places]]]]
-            digest = blake2b(self.passages[places].tobytes() + keys.tobytes(), digest_size=8).digest()
-            self._samples[node] = places, digest
-        return self._samples[node]
+    @cached_property
+    def _hashes(self) -> npt.NDArray[np.uint64]:
+        """A hash of each document, in depth-first order."""
+        t = self.arrays
+        keys = t.key[t.row[t.leaf[self.documents]]].astype(np.uint64)
+        return _mixed(_mixed(self.passages.astype(np.uint64)) ^ keys)
+
+    @cached_property
+    def _totals(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """The sums of the hashes of all documents before each place, and of those that were agglomerated."""
+        zero, of_known = np.zeros(1, np.uint64), np.where(self._known, self._hashes, np.uint64(0))
+        both = (np.concatenate([zero, np.cumsum(each, dtype=np.uint64)]) for each in (self._hashes, of_known))
+        return next(both), next(both)
 
     def _candidates(self, node: int) -> Longs:
         """Places of the members that may be in the sample: those that were agglomerated, unless many came since."""
@@ -184,14 +213,28 @@ class Members:
         parts: list[int] = children[order[found]].tolist()
         return parts
 
-    def fingerprint(self, node: int, parent: int) -> int:
-        """A hash of all that the label of a concept below a shown parent is made from; NONE for the root."""
-        found = blake2b(self._digest(node), digest_size=7, salt=bytes([_VERSION]))
-        found.update(self._of_corpus)
-        if parent != NONE:
-            found.update(self._digest(parent))
-        found.update(np.array(self.parts(node), np.int64).tobytes())
-        return int.from_bytes(found.digest(), "little")
+    @cached_property
+    def upper(self) -> frozenset[int]:
+        """The concepts that people see first, which are some hundred: those of the upper levels that are not small."""
+        nodes = shown_below(self.arrays, self.root, _UPPER).nodes
+        return frozenset(nodes[self.arrays.size[nodes] >= _LARGE].tolist())
+
+    def units(self, places: Longs) -> Floats:
+        """The vectors of members, of length 1."""
+        t = self.arrays
+        return units(t.vectors[t.row[t.leaf[self.documents[places]]]])
+
+    def fingerprints(self, nodes: Sequence[int], parents: Sequence[int]) -> list[int]:
+        """Hashes of all that the labels of concepts below shown parents, NONE for the root, are made from."""
+        own, above = np.array(nodes, np.int64), np.array(parents, np.int64)
+        found = _mixed(self._digests(own) ^ _mixed(self.of_corpus + np.full(len(own), _VERSION, np.uint64)))
+        inner = above != NONE
+        found[inner] = _mixed(found[inner] ^ _mixed(self._digests(above[inner])))
+        for at in np.flatnonzero(self.arrays.size[own] >= _IN_PARTS).tolist():
+            parts = np.array(self.parts(nodes[at]), np.int64).tobytes()
+            found[at] ^= np.uint64(int.from_bytes(blake2b(parts, digest_size=8).digest(), "little"))
+        prints: list[int] = (found >> np.uint64(8)).tolist()
+        return prints
 
 
 def _depth_first(t: TreeArrays, root: int) -> tuple[Longs, Longs]:

@@ -2,7 +2,8 @@
 
 A term has a key, which is the same for all forms of a word ("tyre", "Tyres"), and the form it was written in. A pair
 is two words side by side, with neither punctuation nor a stop word between them. Scripts written without spaces
-(Chinese, Japanese, Thai ...) are cut into runs of two to four characters. Web and mail addresses are left out.
+(Chinese, Japanese, Thai ...) are cut into runs of two to four characters. Web and mail addresses are left out. Stop
+words depend on the language of the corpus, and only in English plural and singular have the same key.
 """
 
 from __future__ import annotations
@@ -10,21 +11,28 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
+
+from gossamer.lexical.analysis import FUNCTION_WORDS, NO_STEMMING, USUAL, detect_language
 
 Terms: TypeAlias = Mapping[str, str]
 """The terms of one passage: key to written form."""
 
 _DIGITS: Final = re.compile(r"\d+")
-_SPACELESS: Final = re.compile(
+SPACELESS: Final = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uf900-\ufaff\U00020000-\U0003ffff]+"
+    "\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+"""A character of a script that is written without spaces, as a regular expression."""
+
+_SPACELESS: Final = re.compile(f"{SPACELESS}+")
+_KATAKANA: Final = re.compile("[\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff]+")
 _HIRAGANA: Final = re.compile("[\u3040-\u309f]+")
+_PARTICLE: Final = "の"
 _LONGEST: Final = 30
 """Characters of a word, at most; what is longer is a code or a slip."""
 
@@ -66,8 +74,37 @@ um uma os as dos das do da em no na por para com não mais seu sua ao
 het een van en of maar niet met voor op aan zijn was bij ook als dat dit naar om uit
 """
 
-STOP_WORDS: Final = frozenset(_ENGLISH.split()) | frozenset(_OTHERS.split())
-"""In lower case. Those of further languages score low by themselves, because they are frequent everywhere."""
+_ENGLISH_TOO: Final = frozenset({"die", "man", "met", "per", "plus", "pour", "sin", "son", "van", "war"})
+"""Stop words of other languages that name things in English."""
+
+_FOREIGN: Final = 0.01
+"""The share of letters beyond ASCII from which texts are not taken for English, where function words do not tell."""
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """Words that are no terms, in lower case: a corpus of one language may hold texts of others.
+
+    Those of languages that are not listed score low by themselves, because they are frequent everywhere.
+    """
+    english, others = frozenset(_ENGLISH.split()), frozenset(_OTHERS.split())
+    if language == USUAL:
+        return english | (others - _ENGLISH_TOO)
+    return english | others | frozenset(FUNCTION_WORDS.get(language, "").split())
+
+
+def language_of(texts: Sequence[str]) -> str:
+    """The language by whose rules terms are made: that of the function words, or English where all letters are ASCII.
+
+    >>> language_of(["The moon rises over the hill", "what is the time of the day"]), language_of(["gęś i łabędź"])
+    ('english', 'none')
+    """
+    found = detect_language(texts)
+    if found is None:
+        letters = [letter for text in texts for letter in text if letter.isalpha()]
+        foreign = sum(not letter.isascii() for letter in letters)
+        found = USUAL if foreign <= _FOREIGN * len(letters) else NO_STEMMING
+    return found
 
 
 class Word(NamedTuple):
@@ -98,7 +135,7 @@ class _Table(dict[int, str]):
 _TABLE: Final = _Table()
 
 
-def terms_of(text: str) -> dict[str, str]:
+def terms_of(text: str, language: str = USUAL) -> dict[str, str]:
     """The terms of a text: the key of each, and the form in which it first occurs.
 
     >>> terms_of("The brown foxes jumped: foxes!")
@@ -109,13 +146,14 @@ def terms_of(text: str) -> dict[str, str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     found: dict[str, str] = {}
+    word_of = _reader(language)
     before: Word | None = None
     for piece in text.translate(_TABLE).split():
         if not piece.isascii() and _SPACELESS.search(piece):
             found.update((run, run) for run in _runs(piece))
             before = None
             continue
-        word = _word(piece)
+        word = word_of(piece)
         if word is not None:
             if word.alone:
                 found.setdefault(word.key, word.written)
@@ -129,17 +167,24 @@ def _is_address(piece: str) -> bool:
     return "@" in piece or "://" in piece or "www." in piece
 
 
-@lru_cache(maxsize=1 << 16)  # terms_of takes 8 µs with it and 11 µs without, on QQP
-def _word(piece: str) -> Word | None:
-    """The word that a piece of text is; None for stop words, punctuation, codes and long numbers."""
-    written = piece.strip("'").removesuffix("'s").removesuffix("'S")
-    folded = written.casefold()
-    if not 2 <= len(folded) <= _LONGEST or folded in STOP_WORDS:
-        return None if not (len(folded) == 1 and folded.isdigit()) else Word(folded, written, alone=False)
-    digits = sum(map(len, _DIGITS.findall(folded)))
-    if digits > len(folded) // 2:
-        return Word(folded, written, alone=False) if digits == len(folded) <= 4 else None
-    return Word(_singular(folded), written, alone=True)
+@cache
+def _reader(language: str) -> Callable[[str], Word | None]:
+    """A function from a piece of text to the word that it is in a language."""
+    stopped, english = stop_words(language), language == USUAL
+
+    @lru_cache(maxsize=1 << 16)  # terms_of takes 8 µs with it and 11 µs without, on QQP
+    def word_of(piece: str) -> Word | None:
+        """The word that a piece of text is; None for stop words, punctuation, codes and long numbers."""
+        written = piece.strip("'").removesuffix("'s").removesuffix("'S")
+        folded = written.casefold()
+        if not 2 <= len(folded) <= _LONGEST or folded in stopped:
+            return None if not (len(folded) == 1 and folded.isdigit()) else Word(folded, written, alone=False)
+        digits = sum(map(len, _DIGITS.findall(folded)))
+        if digits > len(folded) // 2:
+            return Word(folded, written, alone=False) if digits == len(folded) <= 4 else None
+        return Word(_singular(folded) if english else folded, written, alone=True)
+
+    return word_of
 
 
 def _singular(word: str) -> str:
@@ -160,15 +205,19 @@ def _singular(word: str) -> str:
 def _runs(piece: str) -> list[str]:
     """The terms of a text without spaces. Hiragana separate words: beside other characters they are endings, particles.
 
-    >>> _runs("東京都へ")
-    ['東京', '京都', '東京都']
+    A run of katakana is one word.
+
+    >>> _runs("東京都へ"), _runs("電気エンジンは")
+    (['東京', '京都', '東京都'], ['エンジン', '電気'])
     """
     found = []
     for match in _SPACELESS.finditer(piece):
-        for run in _HIRAGANA.split(match[0]) if _HIRAGANA.search(match[0]) else [match[0]]:
-            if len(run) == 1:
-                found.append(run)
-            found.extend(run[at : at + n] for n in _RUNS for at in range(len(run) - n + 1))
+        run = match[0]
+        found += [word for word in _KATAKANA.findall(run) if 1 < len(word) <= _LONGEST]
+        for part in _HIRAGANA.split(_KATAKANA.sub(_PARTICLE, run)):
+            if len(part) == 1:
+                found.append(part)
+            found.extend(part[at : at + n] for n in _RUNS for at in range(len(part) - n + 1))
     return found
 
 

@@ -103,7 +103,8 @@ def _explanations(
     seen = evidence_shown(t, x, [here.path for here, _ in pairs])
     siblings = _siblings(view, pairs, seen)
     words = query.lexical.words_in(np.array([here.row.document for here, _ in pairs], np.int64))
-    held_by_query = terms_of(query.text or "").keys()
+    language = view.words.language
+    held_by_query = terms_of(query.text or "", language).keys()
     length = float(np.linalg.norm(x.astype(np.float64)))
     explained = []
     for here, other in pairs:
@@ -129,8 +130,8 @@ def _explanations(
                 path=path,
                 decided_at=parting,
                 rival=None if other is None else _rival(other, parting),
-                query_terms=_held(deciding, held_by_query),
-                document_terms=_held(deciding, terms_of(here.passage).keys()),
+                query_terms=_held(deciding, held_by_query, language),
+                document_terms=_held(deciding, terms_of(here.passage, language).keys(), language),
                 missing=missing,
                 k=k,
             )
@@ -179,6 +180,6 @@ def _rival(other: Placed, parting: int | None) -> Rival:
     return Rival(other.row.id, beginning(other.passage, SHOWN), other.rank, other.found.score, concept)
 
 
-def _held(concept: Concept, held: Set[str]) -> tuple[str, ...]:
+def _held(concept: Concept, held: Set[str], language: str) -> tuple[str, ...]:
     """The terms of a concept that a text holds in whatever form; `held` are the keys of the text's terms."""
-    return tuple(term for term in concept.terms if not held.isdisjoint(terms_of(term)))
+    return tuple(term for term in concept.terms if not held.isdisjoint(terms_of(term, language)))

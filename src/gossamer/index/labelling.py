@@ -21,9 +21,11 @@ from weakref import WeakMethod
 
 import numpy as np
 
-from gossamer.array_types import NONE, DocumentNumber, Longs, PassageNumber
+from gossamer.array_types import NONE, DocumentNumber, Floats, Longs, PassageNumber
 from gossamer.errors import DiskError, GossamerError
+from gossamer.explain.background import Background
 from gossamer.explain.labelling import Family, Labels, Name, make
+from gossamer.explain.meaning import Meaning
 from gossamer.explain.naming import Labeller, Renamed, ask, names_that_fit, renamed_concepts, request_for
 from gossamer.explain.passages import READ, SHOWN, Passage, Pause, Texts
 from gossamer.explain.proposals import Proposals
@@ -37,6 +39,7 @@ from gossamer.store.names import read_names
 from gossamer.tree.arrays import DOCUMENT_FIELDS, NODE_FIELDS, Meta, rows_in_use
 from gossamer.tree.browsing import shown_concepts, top_paths
 from gossamer.vector_index import VectorIndex
+from gossamer.whitening.whitening import Whitening
 
 _log = logging.getLogger("gossamer.index")
 
@@ -90,6 +93,7 @@ def frozen(vectors: VectorIndex, operation: int, db: sqlite3.Connection | None =
     used = rows_in_use(t.meta)
     copied: dict[str, Any] = {name: getattr(t, name)[: used[name]].copy() for name in (*NODE_FIELDS, *DOCUMENT_FIELDS)}
     arrays = t._replace(**copied, key=t.key[: used["key"]].copy(), meta=t.meta.copy())
+    project = partial(_projected, vectors.whitener)
     renamed = () if db is None else tuple(_renamed(db, row) for row in read_names(db))
     rebuilt = log.last_refit(db) if db is not None and renamed else 0
 
@@ -97,9 +101,13 @@ def frozen(vectors: VectorIndex, operation: int, db: sqlite3.Connection | None =
         passages: Longs = np.full(int(arrays.meta[Meta.NEXT_DOCUMENT]), NONE, np.int64)
         numbers = np.fromiter(ids.values(), np.int64, len(ids))
         passages[numbers] = np.fromiter(ids, np.int64, len(ids))
-        return Frozen(operation, TreeState(arrays, passages, settled), renamed, rebuilt)
+        return Frozen(operation, TreeState(arrays, passages, settled, project), renamed, rebuilt)
 
     return finished
+
+
+def _projected(whitener: Whitening | None, E: Floats) -> Floats:
+    return E if whitener is None else whitener.project(E)
 
 
 def _renamed(db: sqlite3.Connection, row: NameRow) -> Renamed:
@@ -117,16 +125,17 @@ class Labelling:
         labeller: Labeller | None,
         freeze: Callable[[], Frozen | None],
         texts: Callable[[TreeState], Texts],
+        meaning: Callable[[], Meaning],
     ) -> None:
         """`freeze` copies the tree as it is, None where there is none; `texts` reads the passages of such a copy.
 
-        Both are bound methods; their object is not kept alive.
+        `meaning` is the encoder as labels use it. All are bound methods; their object is not kept alive.
         """
         self.current = Labels()
         self._store = store
         self._labeller = labeller
         self._given_by = str(getattr(labeller, "name", ""))  # a model is known again by its name
-        self._freeze, self._texts = WeakMethod(freeze), WeakMethod(texts)
+        self._freeze, self._texts, self._meaning = WeakMethod(freeze), WeakMethod(texts), WeakMethod(meaning)
         self._one_pass, self._one_naming, self._one_save, self._publishing = Lock(), Lock(), Lock(), Lock()
         self._waiting = Condition()
         self._thread: Thread | None = None
@@ -137,6 +146,8 @@ class Labelling:
         self._stopped = False
         self._saved: Labels | None = None  # what is in the file
         self._members: tuple[Frozen, Members] | None = None  # of the operation that labels were last asked for
+        self._encoder: Meaning | None = None
+        self._background: Background | None = None  # of the corpus that labels were last made against
 
     # -- what others call --------------------------------------------------------------------------
 
@@ -226,12 +237,8 @@ class Labelling:
             copied = freeze()
             kept = self._members = copied, Members(copied.tree)
         copied, members = kept
-        work = Proposals(members, texts, known.proposals, deadline.check)
-        try:
+        with self._working(members, texts, deadline.check) as work:
             found = make(work, Family.of_paths(members.arrays, paths))
-        except BaseException:  # a deadline, for example: the next call goes on from here
-            self._publish(Labels(proposals=work.found).merged_into)
-            raise
         named = _named(found, copied, members, known)
 
         def merged(others: Labels) -> Labels:  # still complete: these are concepts that the view leaves out
@@ -315,19 +322,31 @@ class Labelling:
         if copied is None or read is None or copied.operation == known.operation:
             return 0
         t, members = copied.tree.arrays, Members(copied.tree)
-        work = Proposals(members, read(copied.tree), known.proposals, pause)
-        try:
+        with self._working(members, read(copied.tree), pause) as work:
             if not known.of:
                 top = make(work, Family.of_paths(t, list(top_paths(t, _TOP))))
                 self._publish(_named(top, copied, members, known).merged_into)
             found = make(work, Family.whole(t))
-        except BaseException:
-            self._publish(Labels(proposals=work.found).merged_into)
-            raise
         complete = replace(_named(found, copied, members, known), operation=copied.operation)
         self._publish(lambda _: complete)
         self._members = None
         return work.made
+
+    @contextmanager
+    def _working(self, members: Members, texts: Texts, pause: Pause) -> Iterator[Proposals]:
+        """Proposals to be made. Where that is ended, by a deadline for example, the next call goes on from there."""
+        meaning = self._meaning()
+        given = None if meaning is None else meaning()
+        if self._encoder is None or given is None or given.name != self._encoder.name or not self._encoder.available:
+            self._encoder = given
+        work = Proposals(members, texts, self.current.proposals, pause, self._background, self._encoder)
+        try:
+            yield work
+        except BaseException:
+            self._publish(Labels(proposals=work.found).merged_into)
+            raise
+        if work.made:
+            self._background = work.background
 
     def _give_names(self, pause: Pause) -> None:
         """Let the labeller name concepts that have no name: as many of the largest as it has calls, small ones first.

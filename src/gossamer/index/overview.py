@@ -11,6 +11,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,7 @@ from gossamer.index.state import IndexState
 from gossamer.results import Concept, ConceptChange, ConceptMatch, IndexInfo, Novelty, Topics
 from gossamer.runtime import deadline
 from gossamer.store import rows
+from gossamer.store.times import operation_at
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.browsing import shown_concepts, shown_paths
 from gossamer.tree.cuts import Group
@@ -88,8 +90,13 @@ def ids(db: sqlite3.Connection, view: View | None, where: Node | None, within: i
     return [found[number].id for number in numbers]
 
 
-def changes(view: View, since: int) -> list[ConceptChange]:
-    """What became of concepts since an operation: of those that are gone, and of those that are shown now."""
+def changes(view: View, since: int | datetime) -> list[ConceptChange]:
+    """What became of concepts since an operation or a time: of those that are gone, and of those that are shown now.
+
+    A time from before changes were recorded stands for the first record.
+    """
+    if isinstance(since, datetime):
+        since = max(operation_at(view.db, since.timestamp()), view.vectors.state.history.first or 0)
     shown = shown_concepts(view.vectors.tree.arrays)
     return [change for change in view.vectors.changes(since) if change.id in shown or not change.size_after]
 

@@ -35,7 +35,9 @@ from gossamer.results import (
     Novelty,
     Outline,
     Plane,
+    Since,
     Topics,
+    operation_or_moment,
 )
 from gossamer.store import rows
 from gossamer.tree.browsing import outline, top_paths
@@ -231,11 +233,15 @@ class IndexReader:
             assert view is not None
             return view.last_of([view.path_to(id)])[0]
 
-    def changes(self, since: int) -> list[ConceptChange]:
+    def changes(self, since: Since) -> list[ConceptChange]:
         """Which concepts are new, grown, shrunk, merged, split or gone since an operation (`info().operation` is the
-        newest one), large ones first. Of concepts that are there now, those that are shown are listed."""
+        newest one) or a time (a datetime or date, or a timedelta: so long ago), large ones first.
+
+        Of concepts that are there now, those that are shown are listed.
+        """
+        start = operation_or_moment(since)
         with self.state.view() as view:
-            return [] if view is None else overview.changes(view, since)
+            return [] if view is None else overview.changes(view, start)
 
     @overload
     def assign(self, text: str) -> tuple[Concept, ...]: ...

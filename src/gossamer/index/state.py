@@ -27,6 +27,7 @@ from gossamer.errors import (
     enough_memory,
 )
 from gossamer.explain.concepts import Concepts
+from gossamer.explain.meaning import Meaning
 from gossamer.explain.naming import Labeller, is_labelling
 from gossamer.explain.novelty import Baseline
 from gossamer.explain.passages import Texts
@@ -67,7 +68,7 @@ class IndexState:
         self._lock = ReadWriteLock()
         self._one_writer = Turn()
         self._broken: BaseException | None = None
-        self.labelling = Labelling(store, labeller, self._freeze, self._texts_of)
+        self.labelling = Labelling(store, labeller, self._freeze, self._texts_of, self._meaning)
         self.tree.load()
         self.labelling.load()
         self._label_later()
@@ -222,6 +223,14 @@ class IndexState:
     def _texts_of(self, tree: TreeState) -> Texts:
         """Reads the passages of a tree. In memory there is one connection, which shows what is not committed yet."""
         return passage_texts(tree, self.reading if self.store.layout is None else self.store.reading)
+
+    def _meaning(self) -> Meaning:
+        """The encoder as labels use it, where it is quick enough to encode thousands of terms."""
+        encoder, settings = self.encoder, self.settings
+        quick = getattr(encoder, "quick", False) is True
+        return Meaning(
+            encoder.fingerprint, (lambda texts: encode(encoder, texts, settings, "document")) if quick else None
+        )
 
     def check(self) -> None:
         """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""

@@ -31,7 +31,7 @@ DETECT: Final = "auto"
 
 USUAL: Final = "english"
 
-_FUNCTION_WORDS: Final = {
+FUNCTION_WORDS: Final = {
     "arabic": "في من على إلى أن التي هذا مع عن كان هذه الذي لا ما",
     "danish": "og det af til en på er som ikke jeg han hvad hvordan blev efter",
     "dutch": "de het een van en is dat niet op te zijn voor met hoe wat",
@@ -75,7 +75,7 @@ def detect_language(texts: Iterable[str]) -> str | None:
         room -= len(text)
         if room <= 0:
             break
-    found = {language: sum(counts[word] for word in words.split()) for language, words in _FUNCTION_WORDS.items()}
+    found = {language: sum(counts[word] for word in words.split()) for language, words in FUNCTION_WORDS.items()}
     best = max(found, key=lambda language: found[language])
     return best if found[best] >= max(_ENOUGH, _TELLING * counts.total()) else None
 

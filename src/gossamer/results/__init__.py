@@ -5,6 +5,7 @@ concepts      concepts, topics and outlines of the tree
 explanation   why a document scores as it does, also as text, JSON and HTML
 index         `Index`: documents, hits, the state of an index
 plane         documents as points of the plane, and the regions of concepts
+since         from when on changes are told
 tables        rows as a DataFrame
 notebook      HTML for notebooks
 
@@ -36,11 +37,12 @@ from gossamer.results.index import (
     Repair,
 )
 from gossamer.results.plane import Plane, Region
+from gossamer.results.since import Since, operation_or_moment
 from gossamer.results.vectors import Axis, DocId, PathStep, Refinement, SearchResult, TreeStats, VectorExplanation
 
 __all__ = [
     "Axis", "Compaction", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar",
     "Explanation", "Facet", "FacetValue", "Facets", "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument",
     "NearDuplicates", "Novelty", "Outline", "PathStep", "Plane", "Refinement", "Region", "Repair", "Rival",
-    "SearchResult", "Topics", "TreeStats", "VectorExplanation",
+    "SearchResult", "Since", "Topics", "TreeStats", "VectorExplanation", "operation_or_moment",
 ]  # fmt: skip

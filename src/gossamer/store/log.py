@@ -18,6 +18,7 @@ from gossamer.store import rows
 from gossamer.store.names import NameRow, write_names
 from gossamer.store.rows import CURE, DocumentRow, PassageRow
 from gossamer.store.schema import Settings, upgrade, write_settings
+from gossamer.store.times import note_time
 
 Kind: TypeAlias = Literal["add", "delete", "refit", "settle", "rename"]
 """add: passages are removed and added. delete: they are removed. refit: a new tree is built over all that are left.
@@ -85,6 +86,7 @@ def record(db: sqlite3.Connection, change: Change) -> Step:
     added = [row.passage for row in change.passages]
     operation = (seq, change.kind, len(added), len(removed))
     db.execute("INSERT INTO operations VALUES (?, ?, ?, ?, ?)", (*operation, rows.row_crc(*operation)))
+    note_time(db, seq)
     if change.kind == "refit":
         return read_step(db, seq, change.kind)
     return Step(seq, change.kind, np.array(removed, np.int64), np.array(added, np.int64), change.vectors)

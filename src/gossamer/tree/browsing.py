@@ -314,17 +314,18 @@ def shown_concepts(t: TreeArrays) -> dict[int, int]:
     """All shown internal nodes with their shown parents, depth first: documents of one branch together."""
     if not t.meta[Meta.DOCUMENTS]:
         return {}
-    nodes, parents, counts = (each.tolist() for each in shown_below(t, int(t.meta[Meta.ROOT])))
+    nodes, parents, counts = shown_below(t, int(t.meta[Meta.ROOT]))
+    inner = counts > 0
+    above = np.where(parents == NONE, NONE, nodes[parents])[inner].tolist()
     children: dict[int, list[int]] = {}
-    for place, (above, count) in enumerate(zip(parents, counts, strict=True)):
-        if count:
-            children.setdefault(above, []).append(place)
+    for node, parent in zip(nodes[inner].tolist(), above, strict=True):
+        children.setdefault(parent, []).append(node)
     found: dict[int, int] = {}
-    waiting = children.get(NONE, [])
+    waiting = [(node, NONE) for node in children.get(NONE, ())]
     while waiting:
-        place = waiting.pop()
-        found[nodes[place]] = NONE if parents[place] == NONE else nodes[parents[place]]
-        waiting.extend(reversed(children.get(place, ())))
+        node, parent = waiting.pop()
+        found[node] = parent
+        waiting.extend((child, node) for child in reversed(children.get(node, ())))
     return found
 
 

@@ -70,6 +70,11 @@ class History:
         added = _record(operation, tree, succession, listed)
         return History((*self.records, added)[-MOST_RECORDS:])
 
+    @property
+    def first(self) -> int | None:
+        """The first operation from which on changes are known; None while there is none."""
+        return self.records[0].operation if self.records else None
+
     def since(self, operation: int, tree: TreeArrays) -> list[ConceptChange]:
         """How the concepts of `tree` differ from those after `operation`, large ones first.
 

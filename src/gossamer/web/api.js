@@ -40,7 +40,7 @@ export const explain = (query, id, signal) => call(`${base}/explain`, { body: { 
 export const novelty = (query, signal) => call(`${base}/novelty`, { body: { query }, signal });
 export const matches = (query, k, signal) => call(`${base}/concepts/find`, { body: { query, k }, signal });
 export const facets = (asked, signal) => call(`${base}/facets`, { body: asked, signal });
-export const changes = (since) => call(`${base}/changes?since=${since}`);
+export const changes = (start) => call(`${base}/changes?${new URLSearchParams(start)}`);
 export const add = (document) => call(`${base}/documents`, { body: document });
 export const remove = (id) => call(`${base}/documents/delete`, { body: { ids: [id] } });
 

@@ -5,25 +5,30 @@ import { el } from "./dom.js";
 import { number } from "./format.js";
 import { link } from "./router.js";
 
-const SPANS = [[1, "the last change"], [10, "the last 10 changes"], [100, "the last 100 changes"], [Infinity, "as far back as is known"]];
+const SPANS = [["1d", "the last day"], ["7d", "the last week"], ["30d", "the last 30 days"], ["1", "the last change"],
+  ["100", "the last 100 changes"], ["Infinity", "as far back as is known"]];
+const DAY = 86_400_000;
 const MOST = 15;
 
 /** A section that is filled when it is opened. Of the root everything is told, else what concerns the concept or its parts. */
 export function changesSection(info, concept, parts) {
   const place = el("div");
   const select = el("select", { "aria-label": "Since", onchange: () => fill() },
-    SPANS.map(([count, words]) => el("option", { value: count, selected: count === 100 }, words)));
+    SPANS.map(([span, words]) => el("option", { value: span }, words)));
   const known = new Set([concept.id, ...parts.map((part) => part.id)]);
   const concerns = ({ id, other }) => concept.parent === null ? id !== concept.id : known.has(id) || known.has(other);
   const section = el("details", { class: "section", id: "changes" }, el("summary", {}, "What changed"),
     el("p", { class: "chips" }, el("span", { class: "soft" }, "In"), select), place);
+  const start = (span) => span.endsWith("d")
+    ? { time: new Date(Date.now() - parseInt(span, 10) * DAY).toISOString() }
+    : { since: Math.max(0, info.operation - Number(span)) };
   section.addEventListener("toggle", () => section.open && fill());
   return section;
 
   async function fill() {
     place.replaceChildren(el("div", { class: "skeleton" }));
     try {
-      const { changes, labels } = await api.changes(Math.max(0, info.operation - Number(select.value)));
+      const { changes, labels } = await api.changes(start(select.value));
       const shown = changes.filter(concerns);
       place.replaceChildren(
         el("ul", { class: "changes" }, shown.slice(0, MOST).map((change) => row(change, labels))),

@@ -26,7 +26,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import roc_auc_score
 
 from gossamer import Index
-from gossamer.encoders import is_fitted_encoder, load_encoder
+from gossamer.encoders import Encoder, is_fitted_encoder, load_encoder
 from gossamer.errors import InputError
 from gossamer.results import Concept
 from gossamer_lab.engine import Doubles, Floats, Longs
@@ -233,7 +233,7 @@ def report(wanted: Wanted, job: Job) -> Report:
         )
     for name in wanted.collections:
         data = load(name, job, model=wanted.model, most=wanted.documents, seed=wanted.seed)
-        rows += measure_collection(data, lambda texts: encoder.encode(texts), job.say, wanted.seed)
+        rows += measure_collection(data, encoder, job.say, wanted.seed)
         about.append(f"{data.name} {len(data):,} documents")
     digits: dict[str, int | str] = dict.fromkeys(_FIGURES, 3)
     notes = [
@@ -247,16 +247,16 @@ def report(wanted: Wanted, job: Job) -> Report:
 
 
 def measure_collection(
-    data: Labelled, embed: Callable[[list[str]], Floats], say: Callable[[str, int, int], None], seed: int = 0
+    data: Labelled, encoder: Encoder, say: Callable[[str, int, int], None], seed: int = 0
 ) -> list[Row]:
-    """The rows of one collection."""
+    """The rows of one collection, whose vectors are the encoder's."""
     ids = [str(at) for at in range(len(data))]
-    with Index(encoder=lambda texts: data.E[: len(texts)]) as index:
+    with Index(encoder=encoder) as index:
         say(f"{data.name}: building", 0, 0)
         index.add(list(data.texts), ids, vectors=data.E)
         say(f"{data.name}: naming", 0, 0)
         found = families(index, {id: at for at, id in enumerate(ids)})
-    corpus = Corpus(data.texts, units_of(data.E), embed)
+    corpus = Corpus(data.texts, units_of(data.E), encoder.encode)
     rows: list[Row] = []
     for level in _LEVELS:
         some = [family for family in found if family.level == level]

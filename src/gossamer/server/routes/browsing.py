@@ -1,6 +1,7 @@
 """Routes for browsing: concepts, what became of them, topics, and the tree as columns for a map."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import chain
 from typing import Annotated, Any, Final
 
@@ -136,14 +137,18 @@ async def tree_map(
 async def changes(
     served: TheIndex,
     service: TheService,
-    since: Annotated[int, Query(ge=0, description="An operation, as `operation` of /v1/info tells it.")],
+    since: Annotated[int | None, Query(ge=0, description="An operation, as `operation` of /v1/info tells it.")] = None,
+    time: Annotated[datetime | None, Query(description="A time instead, as in 2026-05-01T12:00:00Z.")] = None,
 ) -> Response:
-    """Which concepts are new, grown, shrunk, merged, split or gone since an operation, large ones first."""
+    """Which concepts are new, grown, shrunk, merged, split or gone since an operation or a time, large ones first."""
     most = service.limits.nodes
+    start = time if since is None else since
+    if start is None or (since is not None and time is not None):
+        raise ParameterError("changes are told since an operation or a time: pass one of since and time")
 
     def work() -> dict[str, Any]:
         operation = served.index.info().operation  # first: what comes in between is told again next time
-        found = served.index.changes(since)[:most]
+        found = served.index.changes(start)[:most]
         named = sorted({id for each in found for id in (each.id, each.other) if id is not None})
         labels = {str(id): label for id, label in _labels_by_id(served.index, named).items()}
         return {"changes": found, "operation": operation, "labels": labels}

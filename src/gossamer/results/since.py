@@ -1,0 +1,32 @@
+"""From when on changes are told: an operation, or a time."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TypeAlias
+
+from gossamer.errors import ParameterError
+
+Since: TypeAlias = int | date | timedelta
+"""The number of an operation; a datetime or date, local where it names no zone; or how long ago."""
+
+
+def operation_or_moment(since: Since) -> int | datetime:
+    """The number of an operation, or a moment in UTC.
+
+    >>> operation_or_moment(12), operation_or_moment(datetime(2026, 5, 1, 12, tzinfo=UTC)).isoformat()
+    (12, '2026-05-01T12:00:00+00:00')
+    """
+    if isinstance(since, int) and not isinstance(since, bool):
+        return since
+    try:
+        if isinstance(since, timedelta) and since >= timedelta():
+            return datetime.now(UTC) - since
+        if isinstance(since, date):
+            return (since if isinstance(since, datetime) else datetime.combine(since, time())).astimezone(UTC)
+    except (OverflowError, ValueError, OSError) as error:
+        raise ParameterError(f"since={since!r} is outside the calendar: name a later date") from error
+    raise ParameterError(
+        f"since must be an operation, a date, a datetime or a timedelta that is not negative, got {since!r}: "
+        "pass timedelta(days=1) for what changed since yesterday"
+    )
