@@ -19,6 +19,7 @@ from gossamer.explain.sampling import Members
 from gossamer.plain_text import beginning
 from gossamer.results import LabelRequest
 from gossamer.tree.arrays import TreeArrays
+from gossamer.tree.browsing import shown_concepts
 
 _log = logging.getLogger("gossamer.explain")
 
@@ -73,11 +74,13 @@ def renamed_concepts(members: Members, renamed: Sequence[Renamed], rebuilt: int)
 def nodes_of(members: Members, renamed: Sequence[Renamed], rebuilt: int) -> list[int]:
     """The concept that each name belongs to now; NONE where none has its members.
 
-    An id holds from its operation on, unless the tree was `rebuilt` at a later one or the members are elsewhere.
+    An id holds from its operation on, unless the tree was `rebuilt` at a later one or the members are elsewhere. Then a
+    concept that people see is preferred.
     """
     t = members.arrays
     place_of = members.places_of(passage for each in renamed for passage in each.members)
-    found = []
+    found: list[int] = []
+    shown: dict[int, int] | None = None
     for each in renamed:
         held = Counter[int]()  # passages of the group below each node
         for passage in each.members:
@@ -88,7 +91,10 @@ def nodes_of(members: Members, renamed: Sequence[Renamed], rebuilt: int) -> list
         if each.operation > rebuilt and held[each.concept] > _FOUND_AGAIN * held[members.root]:
             found.append(each.concept)
         else:
-            found.append(_most_alike(t, each, held))
+            shown = shown_concepts(t) if shown is None else shown
+            seen = {node: count for node, count in held.items() if node in shown}
+            best = _most_alike(t, each, seen)
+            found.append(best if best != NONE else _most_alike(t, each, held))
     return found
 
 
