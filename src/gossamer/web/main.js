@@ -62,7 +62,8 @@ async function readInfo() {
 
 function show(now, before, from) {
   document.title = now.q ? `${now.q} · Gossamer` : "Gossamer";
-  if (document.activeElement !== query || before?.q !== now.q) query.value = now.q ?? "";
+  // What is typed while the page loads stays.
+  if (document.activeElement !== query || (before?.q ?? null) !== (now.q ?? null)) query.value = now.q ?? "";
   if (from === "add") return showMapHeader(now);
   if (from === "view") return showView(now);
   if (now.doc) {
