@@ -77,6 +77,13 @@ def test_other_labels_are_words_of_the_members(three: tuple[Corpus, Family], lab
         assert set(named.terms) & set(words.split())
 
 
+def test_toponymys_keyphrases_are_phrases_of_the_members(three: tuple[Corpus, Family]) -> None:
+    pytest.importorskip("toponymy")
+    corpus, family = three
+    for named, words in zip(labels.toponymy(corpus, family), WORDS.values(), strict=True):
+        assert set(" ".join(named.terms).split()) & set(words.split())
+
+
 def test_class_based_tf_idf_is_that_of_its_formula() -> None:
     """Grootendorst 2022: tf · log(1 + A/f)."""
     corpus = corpus_of(["moon moon moon comet", "bread oven moon"])
@@ -94,7 +101,7 @@ def test_a_collection() -> None:
     found, classes = texts(200)
     data = Labelled("themes", tuple(found), classes, encode(found))
     rows = labels.measure_collection(data, load_encoder(encode), lambda *_: None)
-    assert {row["labels"] for row in rows} == {"Gossamer", "c-TF-IDF", "KeyBERT-like"}
+    assert {row["labels"] for row in rows} == set(labels.labellers())
     assert {row["level"] for row in rows} <= {1, 2, 3}
     ours = [row for row in rows if row["labels"] == "Gossamer" and row["level"] == 1]
     by_words: Any = ours[0]["by words"]

@@ -6,6 +6,7 @@
     schema      its tables, and the settings of the index        Settings
     rows        documents, passages, vectors, encoder state      DocumentRow, PassageRow
     names       names that people gave to concepts               NameRow
+    times       when operations were made                        operation_at
     log         a change as one transaction; reading it again    Change, Step
     snapshots   saved trees
     label_file  labels of concepts, as text                      read_labels, write_labels

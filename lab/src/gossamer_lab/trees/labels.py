@@ -11,7 +11,8 @@ same         the share of concepts that have the label of a sibling
 intruder     how often the term of a sibling is found among five terms, by the mean cosine to the other four
 
 The labels of the index stand beside those that BERTopic would give the same groups: class-based TF-IDF among siblings,
-and its candidates ranked by cosine to typical documents, as KeyBERT does.
+and its candidates ranked by cosine to typical documents, as KeyBERT does; and beside Toponymy's keyphrases, where it is
+installed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from gossamer.results import Concept
 from gossamer_lab.engine import Doubles, Floats, Longs
 from gossamer_lab.job import Job
 from gossamer_lab.tables import Report, Row, Table
+from gossamer_lab.trees import toponymy_labels
 from gossamer_lab.trees.labelled import Labelled, load
 
 AUC_BAR: Final = 0.9
@@ -90,6 +92,7 @@ class Corpus:
     embed: Callable[[list[str]], Floats]
     words: list[frozenset[str]] = field(init=False)
     rarity: dict[str, float] = field(init=False)
+    keyphrases: toponymy_labels.Keyphrases | None = None
 
     def __post_init__(self) -> None:
         """Count in how many documents each word is."""
@@ -151,7 +154,19 @@ def _best(counts: Doubles, most: int) -> list[list[int]]:
     return [[at for at in np.argsort(-row, kind="stable")[:most].tolist() if row[at] > 0.0] for row in scores]
 
 
+def toponymy(corpus: Corpus, family: Family) -> list[Named]:
+    """Toponymy's keyphrases."""
+    if corpus.keyphrases is None:
+        corpus.keyphrases = toponymy_labels.Keyphrases(corpus.texts, corpus.embed)
+    return [Named(", ".join(phrases[:_IN_LABEL]), tuple(phrases)) for phrases in corpus.keyphrases.of(family.members)]
+
+
 OTHERS: Final[dict[str, Labeller]] = {"Gossamer": own_labels, "c-TF-IDF": ctfidf, "KeyBERT-like": keybert}
+
+
+def labellers() -> dict[str, Labeller]:
+    """All that are compared: Toponymy where it is installed."""
+    return {**OTHERS, **({"Toponymy": toponymy} if toponymy_labels.is_installed() else {})}
 
 
 # -- measuring -------------------------------------------------------------------------------------------
@@ -258,10 +273,11 @@ def measure_collection(
         found = families(index, {id: at for at, id in enumerate(ids)})
     corpus = Corpus(data.texts, units_of(data.E), encoder.encode)
     rows: list[Row] = []
+    compared = labellers()
     for level in _LEVELS:
         some = [family for family in found if family.level == level]
-        for number, (name, labels) in enumerate(OTHERS.items()):
-            say(f"{data.name}, level {level}: {name}", number, len(OTHERS))
+        for number, (name, labels) in enumerate(compared.items()):
+            say(f"{data.name}, level {level}: {name}", number, len(compared))
             figures = [row for family in some for row in measure(corpus, family, labels(corpus, family), seed)]
             means = {
                 figure: float(np.mean([row[figure] for row in figures if figure in row] or [np.nan]))
