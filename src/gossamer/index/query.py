@@ -98,8 +98,10 @@ class View:
 
     def labels(self, ids: Sequence[int] | None) -> dict[int, str]:
         """The labels of some concepts, or of every shown concept above the leaves."""
-        t = self.vectors.tree.arrays
+        t, made = self.vectors.tree.arrays, self.labelling.current
         nodes = list(shown_concepts(t)) if ids is None else [as_concept(self.vectors, id) for id in ids]
+        if ids is None and made.operation == self.operation:
+            return {node: made.of[node].text for node in nodes}
         return {concept.id: concept.label for concept in self.last_of(shown_paths(t, nodes))}
 
     def describe(
