@@ -172,6 +172,7 @@ def test_a_batch_is_answered_as_one_query_after_the_other(n: int, hybrid: bool) 
         assert index.search([]) == []
         assert index.search(queries[:2]) == [[], []]
         index.add(texts, metadata=[{"at": i} for i in range(n)])
+        index.settle()  # labels are made in the background, and change what a search shows
         one_by_one = [index.search(query, **options) for query in queries]
         assert index.search(queries, **options) == one_by_one
         assert all(len(hits) == 5 for hits in one_by_one)
