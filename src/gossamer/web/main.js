@@ -34,7 +34,7 @@ const documentView = new DocumentView({ onPath: locate, onChanged: renew });
 
 subscribe((now, before, from) => {
   if (now.index !== before.index) return start();
-  show(now, before, from);
+  if (info) show(now, before, from); // else `start` will, when it knows the index
 });
 
 async function start() {
