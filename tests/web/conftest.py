@@ -16,7 +16,7 @@ from server.running import Running, running
 from web.texts import DOCUMENTS, METADATA
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page
 
 CHROMIUM = os.environ.get("GOSSAMER_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 SWITCHES = [
@@ -68,17 +68,10 @@ def complaints() -> list[str]:
     return ["willReadFrequently"]  # tests look at the canvas; the page does not
 
 
-@pytest.fixture(scope="module")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Keeps scripts and styles for all pages of a module. What a page remembers it remembers for its tab alone."""
-    made = browser.new_context(viewport={"width": 1200, "height": 800}, reduced_motion="reduce")
-    yield made
-    made.close()
-
-
 @pytest.fixture
-def page(context: BrowserContext, complaints: list[str]) -> Iterator[Page]:
+def page(browser: Browser, complaints: list[str]) -> Iterator[Page]:
     """A page of 1200 by 800, at the end of which no script has failed and no policy was broken."""
+    context = browser.new_context(viewport={"width": 1200, "height": 800}, reduced_motion="reduce")
     page = context.new_page()
     heard: list[str] = []
 
@@ -90,7 +83,7 @@ def page(context: BrowserContext, complaints: list[str]) -> Iterator[Page]:
     page.on("pageerror", lambda error: heard.append(str(error)))
     page.set_default_timeout(30_000)
     yield page
-    page.close()
+    context.close()
     assert [said for said in heard if not any(expected in said for expected in complaints)] == []
 
 
