@@ -26,8 +26,8 @@ _EQUAL: Final = 1e-6
 def recall_at_10(index: VectorIndex, Q: Floats) -> float:
     """The share of the ten best documents that a default search finds; one as good as the tenth best counts.
 
-    The true ones are those of the exhaustive ranking, `method="path-sum"`, a few queries at a time: memory of hundreds of
-    megabytes that comes and goes would show in the waits that are measured afterwards, where a virtual machine gets it
+    The true ones are those of the exhaustive ranking, `method="path-sum"`, a few queries at a time. Hundreds of
+    megabytes that come and go would show in the waits that are measured afterwards, where a virtual machine gets memory
     from its host.
     """
     k = min(K, len(index))
