@@ -9,12 +9,14 @@ PIP    := -m pip install --quiet
 # Tests start some hundred processes. Without bytecode on disk each of them compiles all that it imports, for 3 seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test lint bench clean lock install-lowest test-lowest test-newest sbom audit
+.PHONY: help install demo test lint docs bench clean lock install-lowest test-lowest install-integrations test-integrations test-newest sbom audit
 help:
 	@echo "make demo    install, then show the main job end to end"
 	@echo "make test    lint, types, import contract, doctests and the whole suite"
 	@echo "make lint    ruff, mypy and the import contract alone"
+	@echo "make docs    the documentation as a site in site/, to be read offline"
 	@echo "make test-lowest, make test-newest   a short part of the suite with the oldest and the newest dependencies"
+	@echo "make test-integrations   LangChain, LlamaIndex and Haystack with their own suites, in an environment of its own"
 	@echo "make lock    choose the versions in requirements/lock.txt anew; make install LOCK= does without them"
 	@echo "make sbom    what is installed at run time, as CycloneDX JSON; make audit looks for known vulnerabilities"
 	@echo "make bench   the engine against its bars (needs vectors: see lab/README.md); gossamer bench compares systems"
@@ -37,7 +39,7 @@ $(DEMO): pyproject.toml $(LOCK) $(BIN)/python
 	@rm -f $(VENV)/.demo-* && touch $@
 
 $(STAMP): pyproject.toml lab/pyproject.toml $(LOCK) $(DEMO)
-	$(INSTALL) $(WHEELS) --editable ".[onnx,model2vec,files,parquet,serve,client,mcp]" --editable ./lab --group dev
+	$(INSTALL) $(WHEELS) --editable ".[onnx,model2vec,files,parquet,serve,client,mcp]" --editable ./lab --group dev --group docs
 	@$(INSTALL) hnswlib >$(VENV)/hnswlib.log 2>&1 || \
 	    echo "hnswlib has no wheel and could not be built here: comparisons with it are skipped (see $(VENV)/hnswlib.log)"
 	@rm -f $(VENV)/.installed-* && touch $@
@@ -52,6 +54,11 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# NO_MKDOCS_2_WARNING: a notice of Material about its successor, not about our pages.
+docs: $(STAMP)
+	$(BIN)/python scripts/docs/write.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal -rs
@@ -78,6 +85,23 @@ install-lowest: .venv-lowest/.installed
 
 test-lowest: .venv-lowest/.installed
 	NUMBA_CACHE_DIR="$(CURDIR)/.venv-lowest/kernels" .venv-lowest/bin/python $(SHORT)
+
+# Frameworks bring plugins of pytest and pin much, so they have an environment of their own. Their newest versions that
+# fit pyproject.toml are taken; what Gossamer itself needs is locked. Event loops are pytest-asyncio's here alone.
+.venv-integrations/.installed: pyproject.toml requirements/lock.txt
+	rm -rf .venv-integrations
+	@PYTHON="$(PYTHON)" sh scripts/venv .venv-integrations
+	$(if $(UV),,.venv-integrations/bin/python $(PIP) --upgrade pip)
+	$(if $(UV),$(UV) pip install --quiet --python,) .venv-integrations/bin/python $(if $(UV),,$(PIP) --prefer-binary --no-compile) \
+	    --constraint requirements/lock.txt --editable ".[onnx]" --group integrations
+	@touch $@
+
+install-integrations: .venv-integrations/.installed
+
+test-integrations: .venv-integrations/.installed
+	NUMBA_CACHE_DIR="$(CURDIR)/.venv-integrations/kernels" HAYSTACK_TELEMETRY_ENABLED=False \
+	    .venv-integrations/bin/python -m pytest -n 1 -rs --benchmark-disable -o asyncio_mode=auto \
+	    -o asyncio_default_fixture_loop_scope=function tests/integrations
 
 test-newest:
 	@PYTHON="$(PYTHON)" sh scripts/venv .venv-newest
@@ -107,5 +131,5 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/engine.py
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-audit .venv-runtime .venv-tools sbom.json .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-lowest .venv-integrations .venv-newest .venv-audit .venv-runtime .venv-tools sbom.json .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find src tests lab benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 from packaging.requirements import Requirement
@@ -27,6 +29,24 @@ def test_importing_is_cheap() -> None:
     assert out.stdout.strip() == "[]"
 
 
+def test_what_an_index_returns_is_public() -> None:
+    """So that whoever writes types down need not look for them."""
+    seen = set[type]()
+    for name, member in inspect.getmembers(gossamer.Index):
+        call = member.fget if isinstance(member, property) else member
+        if not name.startswith("_") and callable(call):
+            seen |= _named_in(get_type_hints(call).get("return"))
+    names = {kind.__name__ for kind in seen if kind.__module__.startswith("gossamer")}
+    assert {"Hits", "Compaction", "Repair"} <= names
+    assert names <= set(gossamer.__all__)
+
+
+def _named_in(hint: object) -> set[type]:
+    """The classes that a type hint names."""
+    inner: set[type] = set().union(*map(_named_in, get_args(hint)))
+    return inner | {hint} if isinstance(hint, type) else inner
+
+
 def test_public_names() -> None:
     """What is exported is a promise: adding to this list is a decision, taking away breaks people."""
     assert set(gossamer.__all__) == {
@@ -34,28 +54,39 @@ def test_public_names() -> None:
         "Axis",
         "Client",
         "CobwebTree",
+        "Compaction",
         "Concept",
         "ConceptChange",
         "ConceptMatch",
         "ConceptStep",
+        "Cut",
         "Document",
+        "Encoded",
         "Exemplar",
         "Explanation",
         "Facet",
         "FacetValue",
         "Facets",
+        "GossamerError",
         "Hit",
         "Hits",
         "Index",
         "IndexInfo",
         "LabelRequest",
+        "LostDocument",
+        "NearDuplicates",
         "Novelty",
+        "Outline",
+        "Passage",
         "PathStep",
         "Plane",
+        "Refinement",
         "Region",
+        "Repair",
         "Rival",
         "SearchResult",
         "Topics",
+        "TreeStats",
         "VectorExplanation",
         "VectorIndex",
         "Whitener",

@@ -27,9 +27,11 @@ from gossamer.version import __version__
 
 if TYPE_CHECKING:
     from gossamer.client import AsyncClient, Client
-    from gossamer.index import Index
+    from gossamer.errors import GossamerError
+    from gossamer.index import Encoded, Index
     from gossamer.results import (
         Axis,
+        Compaction,
         Concept,
         ConceptChange,
         ConceptMatch,
@@ -44,30 +46,41 @@ if TYPE_CHECKING:
         Hits,
         IndexInfo,
         LabelRequest,
+        LostDocument,
+        NearDuplicates,
         Novelty,
+        Outline,
+        Passage,
         PathStep,
         Plane,
+        Refinement,
         Region,
+        Repair,
         Rival,
         SearchResult,
         Topics,
+        TreeStats,
         VectorExplanation,
     )  # fmt: skip
     from gossamer.tree.cobweb import CobwebTree
-    from gossamer.vector_index import VectorIndex
+    from gossamer.vector_index import Cut, VectorIndex
     from gossamer.whitening.whitener import Whitener
 
 __all__ = [
-    "AsyncClient", "Axis", "Client", "CobwebTree", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep",
-    "Document", "Exemplar", "Explanation", "Facet", "FacetValue", "Facets", "Hit", "Hits", "Index", "IndexInfo",
-    "LabelRequest", "Novelty", "PathStep", "Plane", "Region", "Rival", "SearchResult", "Topics", "VectorExplanation",
-    "VectorIndex", "Whitener", "__version__",
+    "AsyncClient", "Axis", "Client", "CobwebTree", "Compaction", "Concept", "ConceptChange", "ConceptMatch",
+    "ConceptStep", "Cut", "Document", "Encoded", "Exemplar", "Explanation", "Facet", "FacetValue", "Facets",
+    "GossamerError", "Hit", "Hits", "Index", "IndexInfo", "LabelRequest", "LostDocument", "NearDuplicates",
+    "Novelty", "Outline", "Passage", "PathStep", "Plane", "Refinement", "Region", "Repair", "Rival", "SearchResult",
+    "Topics", "TreeStats", "VectorExplanation", "VectorIndex", "Whitener", "__version__",
 ]  # fmt: skip
 
 _HOME = {
     "AsyncClient": "gossamer.client",
     "Client": "gossamer.client",
     "CobwebTree": "gossamer.tree.cobweb",
+    "Cut": "gossamer.vector_index",
+    "Encoded": "gossamer.index",
+    "GossamerError": "gossamer.errors",
     "Index": "gossamer.index",
     "VectorIndex": "gossamer.vector_index",
     "Whitener": "gossamer.whitening.whitener",

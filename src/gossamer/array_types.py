@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 Bytes: TypeAlias = npt.NDArray[np.int8]
+Bools: TypeAlias = npt.NDArray[np.bool_]
 Shorts: TypeAlias = npt.NDArray[np.int16]
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]

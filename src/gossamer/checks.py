@@ -25,10 +25,15 @@ LARGEST = 1e17
 
 _LARGEST_SQUARE = np.float32(LARGEST) ** 2 / 2
 _ZERO = np.float32(0.0)
+_NEGATIVE_ZERO = np.float32(-0.0).view(np.uint32)
+_AT_ONCE = 1 << 20
+"""Values that are looked at together."""
 
 
-def as_vectors(values: Any, dim: int | None = None, *, what: str = "vectors") -> Floats:
+def as_vectors(values: Any, dim: int | None = None, *, what: str = "vectors", copy: bool = True) -> Floats:
     """`values` as a C-contiguous float32 matrix without -0.0; a single vector becomes one row.
+
+    Without `copy`, the array itself is returned where it is such a matrix already.
 
     The error names the problem: the type of the values, their shape, their dimension, or the first row with NaN,
     infinity or a value that is too large.
@@ -37,7 +42,7 @@ def as_vectors(values: Any, dim: int | None = None, *, what: str = "vectors") ->
         # The common case takes a tenth of the time: a small sum of squares has no NaN, infinity or too large value.
         rows = values[None, :] if values.ndim == 1 else values
         if rows.ndim == 2 and rows.shape[1] == dim and np.vdot(rows, rows) < _LARGEST_SQUARE:
-            plain: Floats = rows + _ZERO
+            plain: Floats = rows if not copy and not _has_negative_zeros(rows) else rows + _ZERO
             return plain
     try:
         array = np.asarray(values)
@@ -64,6 +69,13 @@ def as_vectors(values: Any, dim: int | None = None, *, what: str = "vectors") ->
     return np.ascontiguousarray(array, dtype=np.float32) + _ZERO
 
 
+def _has_negative_zeros(rows: Floats) -> bool:
+    """Whether -0.0 occurs in a C-contiguous matrix."""
+    bits = rows.reshape(-1).view(np.uint32)
+    parts = (bits[first : first + _AT_ONCE] for first in range(0, len(bits), _AT_ONCE))
+    return any(bool((part == _NEGATIVE_ZERO).any()) for part in parts)
+
+
 def _check_magnitudes(array: Any, what: str) -> None:
     """Raise for the first row with NaN, infinity or a value above LARGEST, before the cast to float32 can overflow."""
     with np.errstate(invalid="ignore", over="ignore"):
@@ -86,6 +98,13 @@ def positive(value: Any, name: str) -> int:
     if value < 1:
         raise ParameterError(f"{name} must be at least 1, got {value}")
     return int(value)
+
+
+def as_timeout(value: Any) -> float:
+    """`value` as a number of seconds to wait; infinity waits for ever."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
+        raise ParameterError(f"timeout must be a number of seconds of at least 0, got {value!r}")
+    return float(value)
 
 
 def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:

@@ -22,7 +22,7 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     │   ├── NotAnIndexError                 no index at this path, or one where none may be
     │   ├── CorruptError                    truncated, altered or incomplete
     │   ├── FormatVersionError              written by a newer Gossamer
-    │   └── LockedError                     another process is writing
+    │   └── LockedError                     others are writing for too long, or have it open
     ├── EncoderError (RuntimeError)         text could not become vectors
     │   ├── UnknownEncoderError             no encoder of that name
     │   ├── ModelUnavailableError           model files could not be had from any source
@@ -132,7 +132,7 @@ class FormatVersionError(DiskError):
 
 
 class LockedError(DiskError):
-    """Another process holds the write lock."""
+    """Another process has been writing for longer than the timeout, or has open what is needed alone."""
 
 
 class EncoderError(GossamerError, RuntimeError):
@@ -208,5 +208,8 @@ class MissingExtraError(GossamerError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f'{feature} needs an optional dependency. Install it with: pip install "gossamer[{extra}]"')
+        super().__init__(
+            f'{feature} needs an optional dependency. Install it with: pip install "gossamer[{extra}]" '
+            f'(in a checkout: pip install ".[{extra}]")'
+        )
         self.extra = extra

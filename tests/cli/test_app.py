@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from cli.conftest import Run
 from gossamer.cli.app import app
 from gossamer.cli.command import complain
 from gossamer.errors import InputError, NotAnIndexError
+from gossamer.files import file_lock
+from gossamer.files.file_lock import LockFile
 from gossamer.index import Index
 
 HEAVY = ("numba", "sklearn", "scipy", "torch", "onnxruntime", "transformers", "numpy", "sqlite3")
@@ -62,9 +65,11 @@ def test_all_commands_are_there() -> None:
         "reencode",
         "backup",
         "repair",
+        "export",
         "serve",
         "mcp",
     ]
+    stores = ["import chroma", "import lancedb", "import parquet", "import faiss"]
     keys = ["keys new", "keys list", "keys remove"]
     models = ["models list", "models pull", "models path"]
     lab = (
@@ -72,7 +77,7 @@ def test_all_commands_are_there() -> None:
         if ALL != OURS
         else []
     )
-    assert [" ".join(command) for command in OURS] == [*expected, *keys, *models, "eval run", *lab]
+    assert [" ".join(command) for command in OURS] == [*expected, *stores, *keys, *models, "eval run", *lab]
 
 
 @pytest.mark.parametrize("command", ALL, ids=" ".join)
@@ -193,12 +198,19 @@ def test_debug_shows_where_an_error_comes_from(run: Run, tmp_path: Path) -> None
     assert "Traceback" in shell("info", tmp_path / "none.gsm", "--debug").stderr
 
 
-def test_a_locked_index_is_told(run: Run, own: Path) -> None:
-    with Index.open(own):
-        result = run("delete", own, "fox", ok=False)
-        assert result.exit_code == 1
-        assert "is being written by process" in result.stderr
-        assert len(json.loads(run("search", own, "fox", "--json").stdout)["hits"]) == 10  # reading goes on
+def test_commands_beside_an_open_index(run: Run, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_lock, "_TOLD_AFTER", 0.2)
+    with Index.open(own) as index:
+        (id,) = [hit.id for hit in index.search("fox", k=1)]
+        run("delete", own, id)
+        assert id not in index
+        lock = LockFile(own / "writer.lock")
+        lock.acquire()
+        Timer(1.0, lock.release).start()
+        assert len(json.loads(run("search", own, "fox", "--json").stdout)["hits"]) == 10  # reading does not wait
+        (id,) = [hit.id for hit in index.search("fox", k=1)]
+        assert "waiting for process" in run("delete", own, id).stderr
+        assert id not in index
 
 
 def test_an_error_without_a_message_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -156,3 +156,11 @@ def test_progress_never_goes_back() -> None:
         ingest(ix, iter(records(35)), report=seen[len(seen) :].append)
     assert seen == sorted(seen)
     assert seen[-1] == 35
+
+
+def test_long_texts_are_added_a_few_at_a_time() -> None:
+    long = [Record(f"d{i}", "sun and moon " * 8_000, {"at": i}, "here") for i in range(6)]
+    with Index(encode, max_tokens=None) as ix:
+        ingest(ix, iter(long), size=500)
+        assert ix.info().operation == 2, "so that little is lost when it is stopped"
+        assert len(ix) == 6

@@ -406,7 +406,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"$where": "1"}, "unknown operator '$where'"),
     ({"$price": 3}, r"\\$price"),
     ({"$gt": 3}, "under a key"),
-    ({"year": {"$regex": "x"}}, "unknown operator"),
+    ({"year": {"$regex": "x"}}, "unknown operator '$regex' on 'year'"),
     ({"year": {3: 4}}, "unknown operator"),
     ({"author": {"name": "Ada"}}, "'author.name'"),
     ({"year": {"$and": [{"$gt": 3}]}}, "{'$and': [{'year': …}, …]}"),

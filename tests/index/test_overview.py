@@ -320,3 +320,14 @@ def test_a_search_finds_nearly_what_comparing_all_finds(grown: Index) -> None:
     assert {novelty.percentile > 50 for novelty in found} == {True, False}
     for novelty in found:
         assert novelty.percentile == pytest.approx(100 * np.mean(exact > novelty.score), abs=15)
+
+
+def test_a_text_far_from_everything_has_a_group() -> None:
+    rng = np.random.default_rng(0)
+    vectors = {f"text {at}": row for at, row in enumerate(rng.normal(size=(400, 8)).astype(np.float32))}
+    vectors["far"] = np.full(8, -300.0, np.float32)
+    with Index(encoder=lambda texts: np.array([vectors[text] for text in texts])) as index:
+        index.add([text for text in vectors if text != "far"])
+        for n in (2, 8, 50):
+            topics = index.topics(n)
+            assert set(topics.assign(["far"])) <= {concept.id for concept in topics.concepts}

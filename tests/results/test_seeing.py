@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from bag import encode
-from gossamer import Hits, Index
+from gossamer import Concept, Hits, Index, Topics
 from gossamer.errors import MissingExtraError
 
 TEXTS = {
@@ -72,3 +72,11 @@ def test_topics_show_themselves() -> None:
     assert repr(topics).startswith("Topics(5 groups: '")
     assert repr(topics).endswith(", …)")
     assert "&lt;b&gt;bold" in topics._repr_html_()
+
+
+def test_groups_are_listed_by_the_documents_they_show() -> None:
+    def group(id: int, passages: int) -> Concept:
+        return Concept(id, passages, 1, f"group {id}", 0, (), (), (), 0.0, 0.0, (0, id))
+
+    topics = Topics((group(7, 90), group(8, 10)), {"a book": 7, "a note": 8, "another": 8}, 1.0)
+    assert [(row["id"], row["size"]) for row in topics.rows()] == [(8, 2), (7, 1)]

@@ -41,7 +41,9 @@ def _keep_to_modes() -> None:
 
 
 def copy_package(folder: Path) -> Path:
-    shutil.copytree(Path(gossamer.__file__).parent, folder / "gossamer", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(gossamer.__file__).parent, folder / "gossamer", ignore=shutil.ignore_patterns("__pycache__", "compiled")
+    )
     return folder
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import gossamer
-from gossamer.runtime.jit import KERNEL_ROOMS
+from gossamer.runtime.kernel_cache import KERNEL_ROOMS
 
 _SOURCES = sorted([*Path(gossamer.__file__).parent.rglob("*.py"), *Path(__file__).parent.parent.rglob("*.py")])
 _KERNELS = {"kernel", "ordered_kernel", "subkernel", "ordered_subkernel"}

@@ -230,3 +230,10 @@ def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_clients_are_public() -> None:
     assert gossamer.Client is Client
     assert gossamer.AsyncClient is AsyncClient
+
+
+def test_ids_that_are_not_there_can_be_skipped(client: Client, index: Index) -> None:
+    known = index.ids()[:2]
+    assert [document.id for document in client.get([*known, "nobody"], skip_unknown=True)] == known
+    with pytest.raises(errors.UnknownIdError):
+        client.get("nobody", skip_unknown=True)

@@ -140,7 +140,7 @@ def test_metadata_count_in_an_answer() -> None:
 def test_a_document_asked_for_often_is_read_once() -> None:
     index, read = small_index(5), []
     get = index.get
-    index.get = lambda ids: read.extend(ids) or get(ids)  # type: ignore
+    index.get = lambda ids, **options: read.extend(ids) or get(ids, **options)  # type: ignore
     with running({"main": index}) as found:
         answer = found.http.post("/v1/documents/get", json={"ids": ["d1", "d2", "d1"]}).json()
     assert [each["id"] for each in answer["documents"]] == ["d1", "d2", "d1"]

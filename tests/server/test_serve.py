@@ -23,7 +23,9 @@ from typer.testing import CliRunner, Result
 from gossamer import Client, Index
 from gossamer.cli.app import app
 from gossamer.errors import AccessError, ReadOnlyError, UnreachableError
+from gossamer.files.file_lock import LockFile
 from gossamer.server.catalog import name_and_path
+from server.running import running
 
 TEXTS = {
     "fox": "The red fox hunts mice in the snowy forest at night.",
@@ -79,12 +81,45 @@ def test_serve(path: Path, tmp_path: Path) -> None:
         assert index.get("owl").text.startswith("The owl")
 
 
-def test_read_only_leaves_the_lock_to_a_writer(path: Path) -> None:
+def test_commands_beside_a_server(path: Path, tmp_path: Path) -> None:
+    """Both write to one index, and each sees at its next search what the other has written."""
+    (tmp_path / "owl.txt").write_text("The owl hunts mice in the dark.")
+    with serving(path) as (_, told), Client(told["url"]) as client:
+        client.add("The lynx hunts hares in the snow.", "lynx")
+        indexed = run("index", tmp_path / "owl.txt", "--to", path, "--json", "--quiet")
+        assert json.loads(indexed.stdout)["added"] == 1
+        assert any("The owl" in hit.text for hit in client.search("owl"))
+        assert json.loads(run("delete", path, "fox", "--json").stdout)["deleted"] == 1
+        assert client.delete("wolf") == 1
+        assert len(client) == 4
+        found = json.loads(run("search", path, "who hunts?", "--json").stdout)["hits"]
+        assert {hit["id"] for hit in found} == {hit.id for hit in client.search("who hunts?")}
+        assert "open for writing elsewhere" in run("repair", path).stderr
+    with Index.open(path) as index:  # the server was killed
+        assert len(index) == 4
+        index.check()
+
+
+def test_a_write_that_another_process_keeps_waiting_is_refused(path: Path) -> None:
+    with Index.open(path, timeout=0.1) as index, running({"main": index}) as found, Client(found.url) as client:
+        lock = LockFile(path / "writer.lock")
+        lock.acquire()
+        answer = httpx.post(f"{found.url}/v1/documents/delete", json={"ids": ["fox"]})
+        assert answer.status_code == 503
+        assert "another process is writing to this index" in answer.json()["detail"]
+        assert answer.headers["Retry-After"]
+        assert client.search("fox", k=1), "reading goes on"
+        lock.release()
+        assert client.delete("fox") == 1
+
+
+def test_read_only_takes_no_change_and_shows_those_of_others(path: Path) -> None:
     with Index.open(path) as writer, serving(path, "--read-only") as (_, told), Client(told["url"]) as client:
         assert len(client) == 4
         with pytest.raises(ReadOnlyError, match="served for reading only"):
             client.delete("fox")
         writer.add("The owl hunts mice in the dark.", "owl")
+        assert len(client) == 5
 
 
 def test_keys_are_wanted_where_they_are_given(path: Path, tmp_path: Path) -> None:

@@ -9,7 +9,15 @@ import tempfile
 import time
 from pathlib import Path
 
-ATTACKS = {"kills": 1000, "power": 1000, "interrupts": 1500, "faults": 200, "flips": 1000, "crafted": 1000}
+ATTACKS = {
+    "kills": 1000,
+    "writers": 300,
+    "power": 1000,
+    "interrupts": 1500,
+    "faults": 200,
+    "flips": 1000,
+    "crafted": 1000,
+}
 """Each with the number of times that docs/reliability.md reports; of faults, so many for each operation and call."""
 
 

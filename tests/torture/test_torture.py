@@ -12,7 +12,7 @@ import pytest
 from torture import faults
 
 TESTS = Path(__file__).parent.parent
-ATTACKS = {"power": 5, "interrupts": 40, "flips": 12, "crafted": 20}
+ATTACKS = {"writers": 4, "power": 5, "interrupts": 40, "flips": 12, "crafted": 20}
 """How often each is tried here. Kills have tests of their own, in `durability`."""
 
 pytestmark = [

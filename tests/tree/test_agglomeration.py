@@ -23,6 +23,7 @@ from gossamer.tree.agglomeration import (
     Clusters,
     agglomerate,
     children_first,
+    codes_of,
     compared_exactly,
     near_by_links,
     nearest_neighbours,
@@ -104,7 +105,7 @@ def test_a_tree_by_links_is_nearly_wards() -> None:
     rng = np.random.default_rng(5)
     means = rng.normal(size=(40, 6))[rng.integers(0, 40, 6000)] * 3
     X = in_steps((means + rng.normal(size=(6000, 6))).astype(np.float32))
-    ones, near = np.ones(6000, np.int64), nearest_neighbours(X, 8, silent)
+    ones, near = np.ones(6000, np.int64), nearest_neighbours(codes_of(X), 8, silent)
     compared = agglomerate(X.copy(), ones, near)
     linked = agglomerate(X.copy(), ones, near, links=near.places, by_links=0)
     assert not np.array_equal(compared, linked)
@@ -257,7 +258,7 @@ def test_more_leaves_are_compared_in_groups_around_pivots() -> None:
 
 def test_groups_are_of_one_size() -> None:
     X = in_steps(np.random.default_rng(0).normal(size=(1030, 6)).astype(np.float32))
-    places, distances = nearest_neighbours(X, 8, silent, largest_group=FEW)
+    places, distances = nearest_neighbours(codes_of(X), 8, silent, largest_group=FEW)
     assert (places >= 0).all()
     assert (places != np.arange(1030)[:, None]).all()
     exact = np.square(np.rint(X)[:, None] - np.rint(X)).sum(axis=2)
@@ -326,7 +327,7 @@ EXACT = compared_exactly(10**6)
 def test_with_many_neighbours_known_the_first_merges_are_wards(merged: int, dim: int, seed: int) -> None:
     points = EXACT + merged
     X = np.random.default_rng(seed).normal(size=(points, dim)).astype(np.float32)
-    found = nearest_neighbours(in_steps(X), 60, silent)
+    found = nearest_neighbours(codes_of(in_steps(X)), 60, silent)
     merges = agglomerate(X.copy(), np.ones(points, np.int64), found, neighbours=60)
     assert sorted(merges.ravel().tolist()) == list(range(2 * points - 2))
     assert costs_of(merges[:merged].tolist(), X) == pytest.approx(wards_costs(X)[:merged], rel=1e-4)
@@ -386,7 +387,7 @@ def test_concepts_are_those_of_the_oracle(points: int, dim: int, seed: int) -> N
     X = (rng.normal(size=(4, dim))[rng.integers(0, 4, points)] * 3 + rng.normal(size=(points, dim))).astype(np.float32)
     order = content.content_order(X)
     steps = in_steps(X[order])
-    merges = agglomerate(steps.copy(), np.ones(points, np.int64), nearest_neighbours(steps, 0, silent))
+    merges = agglomerate(steps.copy(), np.ones(points, np.int64), nearest_neighbours(codes_of(steps), 0, silent))
     expected = oracle.concepts(merges.tolist(), points, max(2, min(SMALL_CONCEPT, points // 12)))
     tree = CobwebTree(dim)
     tree.agglomerate(X)

@@ -188,5 +188,5 @@ def test_rows_that_are_far_out_are_never_overlooked(length: float) -> None:
     whitener = Whitener(sphere=False).fit(fitted)
     rows = (rng.normal(size=(3, 5)) * length).astype(np.float32)
     far = bool((whitener.relative_distances(rows) > 10.0).any())
-    assert whitener.may_have(rows, 10.0) or not far
-    assert not whitener.may_have(fitted[:1], 10.0)
+    assert whitener.may_exceed(rows, 10.0) or not far
+    assert not whitener.may_exceed(fitted[:1], 10.0)

@@ -73,7 +73,7 @@ def index(
     ] = OnError.AUTO,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents that PATHS do not hold any more.")] = False,
     batch: Annotated[
-        int | None, typer.Option(min=1, help="Documents added at a time: 500, or 20,000 with lsa.")
+        int | None, typer.Option(min=1, help="Documents added at a time: 500, fewer long ones; with lsa 20,000.")
     ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=0, help="Split longer texts into passages (200); 0 never splits.")

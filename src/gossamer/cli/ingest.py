@@ -15,17 +15,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from gossamer.errors import GossamerError, InputError
+from gossamer.errors import GossamerError, InputError, UnknownIdError
 
 if TYPE_CHECKING:
     from gossamer.index import Encoded, Index
     from gossamer.readers import OnError, Record
 
 BATCH: Final = 500
-"""Records in a batch: about a second with the default encoder. Stopping loses up to two batches."""
+"""Records in a batch, if they are short: about a second with the default encoder. Stopping loses up to two batches."""
 
-_CHARACTERS: Final = 2**26
-"""Characters of text in a batch, which is held in memory, at most."""
+_CHARACTERS: Final = 2**18
+"""Characters of text in a batch: a few seconds with the default encoder. A longer text is a batch of its own."""
+
+_LEARNT: Final = 2**26
+"""The same for an encoder that learns from the batch, which is held in memory."""
 
 _COMPARED: Final = 5
 """Documents, and fields of metadata, that are compared to find out whether the ids are from another field."""
@@ -95,7 +98,7 @@ class Ingest:
         self._failure: Exception | None = None
 
     def add(self, records: Iterator[Record], size: int = BATCH, report: Report = lambda seen: None) -> None:
-        """Add all records that are new or changed, `size` records read at a time.
+        """Add all records that are new or changed, `size` records read at a time, or fewer that are long.
 
         The tree depends on the batches, so their size does not depend on the speed of the machine.
 
@@ -117,7 +120,7 @@ class Ingest:
     def _batches(self, records: Iterator[Record], size: int) -> Iterator[_Batch | None]:
         """All batches, then None. An error while reading ends them and is kept in `_failure`."""
         try:
-            while some := _some(records, size):
+            while some := _some(records, size, _LEARNT if self._learns else _CHARACTERS):
                 yield self._choose(some)
         except Exception as error:
             self._failure = error
@@ -191,7 +194,7 @@ class Ingest:
             stored = self._stored(record.id for record in records)
         except GossamerError:
             return False
-        return bool(records) and all(stored[record.id] == _content(record) for record in records)
+        return bool(records) and all(stored.get(record.id) == _content(record) for record in records)
 
     def others(self) -> list[str]:
         """The ids of documents that none of the sources holds: of other sources, or of files that are gone."""
@@ -221,7 +224,13 @@ class Ingest:
         return False
 
     def _stored(self, ids: Iterator[str]) -> dict[str, tuple[str, str]]:
-        documents = self._ix.get(list(ids))
+        wanted = list(ids)
+        while True:
+            try:
+                documents = self._ix.get(wanted)
+                break
+            except UnknownIdError:  # another process has deleted it meanwhile
+                wanted = [id for id in wanted if id in self._ix]
         return {document.id: (document.text, _canonical(document.metadata)) for document in documents}
 
 
@@ -232,13 +241,13 @@ def _other_ids(record: Record, id: str, before: str) -> InputError:
     )
 
 
-def _some(records: Iterator[Record], most: int) -> list[Record]:
+def _some(records: Iterator[Record], most: int, most_characters: int) -> list[Record]:
     """The next records: at most `most`, and fewer if they are long."""
     taken, characters = [], 0
     for record in islice(records, most):
         taken.append(record)
         characters += len(record.text)
-        if characters > _CHARACTERS:
+        if characters >= most_characters:
             break
     return taken
 

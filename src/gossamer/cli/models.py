@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gossamer.index import KnownEncoder
 
 app = typer.Typer(
-    help="Encoders and model files: list, fetch, find.",
+    help="Encoders and model files: list, pull, path.",
     no_args_is_help=True,
     epilog=examples("gossamer models list", "gossamer models pull minilm"),
 )

@@ -160,10 +160,13 @@ class AsyncClient(transport.BaseClient):
     @overload
     async def get(self, ids: str) -> Document: ...  # type: ignore[overload-overlap]
     @overload
-    async def get(self, ids: Iterable[str]) -> list[Document]: ...
-    async def get(self, ids: str | Iterable[str]) -> Document | list[Document]:
-        """The document of an id, or those of several in their order; `UnknownIdError` where one is not there."""
-        found = await self._do(calls.get(ids))
+    async def get(self, ids: Iterable[str], *, skip_unknown: bool = False) -> list[Document]: ...
+    async def get(self, ids: str | Iterable[str], *, skip_unknown: bool = False) -> Document | list[Document]:
+        """The document of an id, or those of several in their order; `UnknownIdError` where one is not there.
+
+        With `skip_unknown` a list of ids gives those that are there.
+        """
+        found = await self._do(calls.get(ids, skip_unknown))
         return found[0] if isinstance(ids, str) else found
 
     async def concepts(self, depth: int | None = 2) -> list[Concept]:

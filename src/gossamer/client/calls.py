@@ -133,11 +133,10 @@ def delete(ids: str | Iterable[str] | None, where: Mapping[str, Any] | None) -> 
     return Call("POST", "/documents/delete", lambda answer: int(answer["deleted"]), body)
 
 
-def get(ids: str | Iterable[str]) -> Call[list[Document]]:
+def get(ids: str | Iterable[str], skip_unknown: bool) -> Call[list[Document]]:
     """`Index.get`."""
-    return Call(
-        "POST", "/documents/get", lambda answer: decode(list[Document], answer["documents"]), {"ids": _ids(ids)}
-    )
+    asked = {"ids": _ids(ids), "skip_unknown": skip_unknown and not isinstance(ids, str)}
+    return Call("POST", "/documents/get", lambda answer: decode(list[Document], answer["documents"]), asked)
 
 
 def concepts(depth: int | None) -> Call[list[Concept]]:

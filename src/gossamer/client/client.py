@@ -153,10 +153,13 @@ class Client(transport.BaseClient):
     @overload
     def get(self, ids: str) -> Document: ...  # type: ignore[overload-overlap]
     @overload
-    def get(self, ids: Iterable[str]) -> list[Document]: ...
-    def get(self, ids: str | Iterable[str]) -> Document | list[Document]:
-        """The document of an id, or those of several in their order; `UnknownIdError` where one is not there."""
-        found = self._do(calls.get(ids))
+    def get(self, ids: Iterable[str], *, skip_unknown: bool = False) -> list[Document]: ...
+    def get(self, ids: str | Iterable[str], *, skip_unknown: bool = False) -> Document | list[Document]:
+        """The document of an id, or those of several in their order; `UnknownIdError` where one is not there.
+
+        With `skip_unknown` a list of ids gives those that are there.
+        """
+        found = self._do(calls.get(ids, skip_unknown))
         return found[0] if isinstance(ids, str) else found
 
     def concepts(self, depth: int | None = 2) -> list[Concept]:

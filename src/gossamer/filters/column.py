@@ -14,9 +14,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import Doubles, Ints, Longs
+from gossamer.array_types import Bools, Doubles, Ints, Longs
 from gossamer.filters.nodes import Compare, Condition, Exists, Match, Member, Moment, Order, Path
-from gossamer.filters.texts import Texts, Truth
+from gossamer.filters.texts import Texts
 
 MISSING: Final = 0
 _NULL: Final = 1
@@ -83,7 +83,7 @@ class Column:
 
     # -- reading -----------------------------------------------------------------------------------
 
-    def test(self, condition: Condition) -> Truth:
+    def test(self, condition: Condition) -> Bools:
         """By row: whether the value, or an element of it, satisfies a condition."""
         truth = self._test_entries(condition)
         if self._in_order and self._entries == self.rows:
@@ -92,11 +92,11 @@ class Column:
         by_row[self._rows[: self._entries][truth]] = True
         return by_row
 
-    def _test_entries(self, condition: Condition) -> Truth:
+    def _test_entries(self, condition: Condition) -> Bools:
         kinds, texts = self._kinds[: self._entries], self._texts
         match condition:
             case Exists():
-                there: Truth = (kinds != MISSING) & (kinds != _REPLACED)
+                there: Bools = (kinds != MISSING) & (kinds != _REPLACED)
                 return there
             case Match(_, part, text):
                 return self._of_texts(texts.matching(part, text))
@@ -107,7 +107,7 @@ class Column:
             case Member(_, values):
                 return self._among(values)
 
-    def _among(self, values: Sequence[Any]) -> Truth:
+    def _among(self, values: Sequence[Any]) -> Bools:
         kinds = self._kinds[: self._entries]
         truth = np.zeros(self._entries, np.bool_)
         for value, stands_for in ((None, (MISSING, _NULL)), (False, (_FALSE,)), (True, (_TRUE,))):
@@ -122,23 +122,23 @@ class Column:
             truth |= self._equal(numbers)
         return truth
 
-    def _of_texts(self, by_code: Truth) -> Truth:
+    def _of_texts(self, by_code: Bools) -> Bools:
         """Entries that are texts of which `by_code` is true."""
         if not by_code.any():
             return np.zeros(self._entries, np.bool_)
-        found: Truth = by_code.take(self._values[: self._entries], mode="clip") & self._is(_TEXT)
+        found: Bools = by_code.take(self._values[: self._entries], mode="clip") & self._is(_TEXT)
         return found
 
-    def _equal(self, numbers: Sequence[int | float]) -> Truth:
+    def _equal(self, numbers: Sequence[int | float]) -> Bools:
         whole = [int(each) for each in numbers if each == each // 1 and _LEAST <= each <= _MOST]
         real = [float(each) for each in numbers if float(each) == each]
-        found: Truth = self._is(_WHOLE) & _is_in(self._values[: self._entries], np.array(whole, np.int64))
+        found: Bools = self._is(_WHOLE) & _is_in(self._values[: self._entries], np.array(whole, np.int64))
         if self._has(_REAL):
             with np.errstate(invalid="ignore"):
                 found |= self._is(_REAL) & _is_in(self._reals, np.array(real, np.float64))
         return found
 
-    def _compared(self, order: Order, operand: int | float) -> Truth:
+    def _compared(self, order: Order, operand: int | float) -> Bools:
         found = self._is(_WHOLE)
         if (bound := _whole_bound(order, operand)) is not None:
             found &= _COMPARED[order](self._values[: self._entries], bound)
@@ -150,8 +150,8 @@ class Column:
                 found |= self._is(_REAL) & _COMPARED[adjusted](self._reals, limit)
         return found
 
-    def _is(self, kind: int) -> Truth:
-        found: Truth = self._kinds[: self._entries] == kind
+    def _is(self, kind: int) -> Bools:
+        found: Bools = self._kinds[: self._entries] == kind
         return found
 
     def _has(self, kind: int) -> bool:
@@ -253,9 +253,9 @@ def _as_stored(number: int | float) -> int | float:
         return math.inf if number > 0 else -math.inf
 
 
-def _is_in(values: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> Truth:
+def _is_in(values: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> Bools:
     if len(wanted) == 1:  # a tenth of the time
-        found: Truth = values == wanted[0]
+        found: Bools = values == wanted[0]
         return found
     return np.isin(values, wanted)
 

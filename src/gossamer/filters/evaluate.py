@@ -5,12 +5,12 @@ from functools import reduce
 
 import numpy as np
 
+from gossamer.array_types import Bools
 from gossamer.filters.column import Column
 from gossamer.filters.nodes import Condition, Exists, Group, Node, Not, Path
-from gossamer.filters.texts import Truth
 
 
-def evaluate(node: Node, column: Callable[[Path], Column], rows: int) -> Truth:
+def evaluate(node: Node, column: Callable[[Path], Column], rows: int) -> Bools:
     """By row, of which there are so many: whether the document matches."""
     match node:
         case Not(inner):

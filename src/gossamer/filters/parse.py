@@ -160,7 +160,7 @@ def _unknown(key: str, name: Any) -> NoReturn:
         _refuse(f"{name} cannot stand under the key {_brief(key)}: write {{{name!r}: [{{{_brief(key)}: …}}, …]}}")
     if isinstance(name, str) and not name.startswith("$"):
         _refuse(f"{_brief(name)} under {_brief(key)} is no operator: for a nested key write {_brief(f'{key}.{name}')}")
-    _refuse(f"unknown operator {_show(name)} on {_brief(key)}")
+    _refuse(f"unknown operator {_brief(name) if isinstance(name, str) else _show(name)} on {_brief(key)}")
 
 
 def _group(every: bool, nodes: Iterable[Node]) -> Node:

@@ -6,16 +6,13 @@ sorted list, and dates are read once.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from gossamer.array_types import Longs
+from gossamer.array_types import Bools, Longs
 from gossamer.filters.dates import read_moment
 from gossamer.filters.nodes import Moment, Order, Part
-
-Truth: TypeAlias = npt.NDArray[np.bool_]
 
 _NO_DATE: Final = np.iinfo(np.int64).min
 
@@ -36,21 +33,21 @@ class Texts:
         codes = self._codes
         return [codes.setdefault(text, len(codes)) for text in texts]
 
-    def among(self, wanted: Iterable[str]) -> Truth:
+    def among(self, wanted: Iterable[str]) -> Bools:
         """By code: whether it is one of `wanted`."""
         found = [code for text in wanted if (code := self._codes.get(text)) is not None]
         truth = np.zeros(len(self), np.bool_)
         truth[found] = True
         return truth
 
-    def matching(self, part: Part, text: str) -> Truth:
+    def matching(self, part: Part, text: str) -> Bools:
         """By code: whether it contains `text`, or begins with it."""
         if part == "$contains":
             return np.fromiter((text in each for each in self._codes), np.bool_, len(self))
         texts, _ = self._in_order()
         return self._between(bisect_left(texts, text), bisect_right(texts, text, key=lambda each: each[: len(text)]))
 
-    def compared(self, order: Order, operand: str | Moment) -> Truth:
+    def compared(self, order: Order, operand: str | Moment) -> Bools:
         """By code: whether it compares to `operand` as `order` says.
 
         Two dates compare by the moments they name, other texts by code point. A moment compares with dates alone.
@@ -61,21 +58,21 @@ class Texts:
             return self._compared_as_text(order, operand)
         moments = self._all_moments()
         dated = moments != _NO_DATE
-        chronological: Truth = _COMPARED[order](moments, moment.microseconds) & dated
+        chronological: Bools = _COMPARED[order](moments, moment.microseconds) & dated
         if isinstance(operand, Moment) or dated.all():
             return chronological
         return np.where(dated, chronological, self._compared_as_text(order, operand))
 
-    def at(self, wanted: Sequence[Moment]) -> Truth:
+    def at(self, wanted: Sequence[Moment]) -> Bools:
         """By code: whether it names one of these moments."""
         return np.isin(self._all_moments(), [moment.microseconds for moment in wanted])
 
-    def _compared_as_text(self, order: Order, operand: str) -> Truth:
+    def _compared_as_text(self, order: Order, operand: str) -> Bools:
         texts, _ = self._in_order()
         place = (bisect_right if order in ("$gt", "$lte") else bisect_left)(texts, operand)
         return self._between(place, len(texts)) if order in ("$gt", "$gte") else self._between(0, place)
 
-    def _between(self, start: int, stop: int) -> Truth:
+    def _between(self, start: int, stop: int) -> Bools:
         """By code: whether it stands between two places in the order of texts."""
         truth = np.zeros(len(self), np.bool_)
         truth[self._in_order()[1][start:stop]] = True

@@ -19,7 +19,7 @@ from gossamer.array_types import NONE, Bytes, Floats, Ints, Longs, Shorts, align
 from gossamer.neighbours.quantise import Grid, choose_grid, encode
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.simd import LANES, integer_dot
-from gossamer.tree.arrays import Meta, TreeArrays
+from gossamer.tree.arrays import Meta, TreeArrays, leaf_vectors
 
 _QUERY_LENGTH: Final = 32_000.0
 """The length of a query in integers: each coordinate fits in 16 bits, and the dot product with a code, at most
@@ -67,8 +67,7 @@ def code_width(dim: int) -> int:
 
 def grid_of(t: TreeArrays) -> Grid:
     """The grid for the leaves of a tree."""
-    alive = np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])
-    return choose_grid(t.vectors[: t.meta[Meta.LEAF_ROWS]][alive])
+    return choose_grid(leaf_vectors(t))
 
 
 def encode_tree(t: TreeArrays, grid: Grid) -> tuple[Codes, int]:

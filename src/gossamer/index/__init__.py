@@ -19,7 +19,7 @@ facets          values of metadata fields, counted
 repair          a damaged index → a healthy one
 """
 
-from gossamer.encoders import KnownEncoder, Progress, known_models
+from gossamer.encoders import Encoder, KnownEncoder, Progress, encode_texts, known_models, load_encoder
 from gossamer.encoders.models import MODELS, list_models, model_path, pull
 from gossamer.filters import check_size
 from gossamer.index.encoding import Encoded, EncoderSpec, Unloaded
@@ -28,14 +28,17 @@ from gossamer.index.index import Index
 __all__ = [
     "MODELS",
     "Encoded",
+    "Encoder",
     "EncoderSpec",
     "Index",
     "KnownEncoder",
     "Progress",
     "Unloaded",
     "check_size",
+    "encode_texts",
     "known_models",
     "list_models",
+    "load_encoder",
     "model_path",
     "pull",
 ]

@@ -8,19 +8,19 @@ passages are not in the tree any more.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Final, NamedTuple
 from weakref import ReferenceType, ref
 
 import numpy as np
 
-from gossamer.array_types import NONE, DocumentNumber, Ints, Longs
+from gossamer.array_types import NONE, Bools, DocumentNumber, Ints, Longs
 from gossamer.errors import CorruptError
-from gossamer.filters import Node
-from gossamer.filters.texts import Truth
+from gossamer.filters import Node, Path
 from gossamer.index.metadata_columns import MetadataColumns
 from gossamer.rank.request import Restriction
+from gossamer.results import Document
 from gossamer.runtime import deadline
 from gossamer.store import rows
 from gossamer.tree.arrays import TreeArrays
@@ -38,7 +38,7 @@ class _Places(NamedTuple):
     of: Longs
     places: Longs | None
     """None where both lists are the same."""
-    there: Truth | None
+    there: Bools | None
     """Which of them are there; None where all are."""
 
     @classmethod
@@ -50,7 +50,7 @@ class _Places(NamedTuple):
         there = of[places] == numbers
         return cls(numbers, of, places, None if there.all() else there)
 
-    def take_from(self, flags: Truth) -> Truth:
+    def take_from(self, flags: Bools) -> Bools:
         """The flags of the documents; False where one is not in the other list."""
         found = flags if self.places is None else flags[self.places]
         return found if self.there is None else found & self.there
@@ -163,11 +163,11 @@ class DocumentTable:
         """The numbers of the documents that own a passage with a flag, ascending."""
         return self._numbers[self._owning(passages)]
 
-    def which_own(self, numbers: Longs, passages: Flags) -> Truth:
+    def which_own(self, numbers: Longs, passages: Flags) -> Bools:
         """Whether each of some documents, given in ascending order, owns a passage with a flag."""
         return self._places_of(numbers).take_from(self._owning(passages))
 
-    def _owning(self, passages: Flags) -> Truth:
+    def _owning(self, passages: Flags) -> Bools:
         """By row: whether the document owns a passage with a flag."""
         if self._one_each:
             return passages.view(np.bool_)
@@ -189,15 +189,29 @@ class DocumentTable:
         key, known = repr(where), self._matching  # not the node itself: of those, 1 and True are equal
         found = known.get(key)
         if found is None:
-            flags = self._metadata.matching(db, self._numbers, where).view(np.uint8)
-            found = Restriction.to(t, flags if self._one_each else flags.take(self._row_of), None)
-            assert found is not None
+            found = self._restriction(t, self._metadata.matching(db, self._numbers, where))
             self._matching = dict([*known.items(), (key, found)][-_KEPT:])
         return found
 
-    def unknown_fields(self, db: sqlite3.Connection, where: Node) -> tuple[str, ...]:
-        """A sentence for each field that a filter compares and no document has."""
-        return tuple(self._metadata.unknown_fields(db, self._numbers, where))
+    def wanted(self, db: sqlite3.Connection, t: TreeArrays, predicate: Callable[[Document], bool]) -> Restriction:
+        """The passages of the documents for which a function is true. Every document is read and asked for."""
+        matching = np.zeros(len(self._numbers), np.bool_)
+        for row in rows.all_documents(db):
+            deadline.check()
+            if predicate(Document(row.id, row.text, row.read_metadata())):
+                matching[self.rows_of([row.document])] = True
+        return self._restriction(t, matching)
+
+    def _restriction(self, t: TreeArrays, matching: Bools) -> Restriction:
+        """The passages of documents, which are given by row."""
+        flags = matching.view(np.uint8)
+        found = Restriction.to(t, flags if self._one_each else flags.take(self._row_of), None)
+        assert found is not None
+        return found
+
+    def unknown_fields(self, db: sqlite3.Connection, paths: Sequence[Path]) -> tuple[str, ...]:
+        """A sentence for each of some fields that no document has."""
+        return tuple(self._metadata.unknown_fields(db, self._numbers, paths)) if paths else ()
 
 
 def _owners(db: sqlite3.Connection, passages: Longs) -> Longs:

@@ -27,6 +27,7 @@ from gossamer.errors import EncoderError, EncoderMismatchError, StateError, Untr
 from gossamer.files.bundle import Bundle
 from gossamer.index.chunking import split
 from gossamer.lexical.analysis import DETECT, languages
+from gossamer.runtime.compiling import start_helpers
 from gossamer.store import Settings
 from gossamer.store.schema import PRESETS
 
@@ -107,6 +108,8 @@ def encode(
     encoder: Encoder, texts: Sequence[str], settings: Settings, kind: Kind, progress: Progress | None = None
 ) -> Floats:
     """The vectors of `texts`; raises unless there is one for each text, of the index's dimension."""
+    if kind == "document":
+        start_helpers()  # by the time there are vectors, kernels are needed
     vectors = encode_texts(encoder, texts, kind=kind, progress=progress)
     if settings.dim is not None and vectors.shape[1] != settings.dim:
         raise _other_dim(settings, encoder, vectors.shape[1])

@@ -18,25 +18,33 @@ from typing import Any, Final, Literal, Self
 
 import numpy.typing as npt
 
-from gossamer.checks import one_of
+from gossamer.checks import as_timeout, one_of
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.errors import ParameterError, StateError, enough_memory
 from gossamer.explain.language_model import as_labeller
 from gossamer.explain.naming import Labeller
 from gossamer.index.batch import Batch, as_changes, as_ids, check_batch
 from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
-from gossamer.index.query import documents_of
+from gossamer.index.query import Predicate, documents_of
 from gossamer.index.reader import IndexReader
 from gossamer.index.reencoding import reencode
 from gossamer.index.repair import repair
 from gossamer.index.state import IndexState
 from gossamer.index.tables import read_table
-from gossamer.index.upsert import Plan, encoded_change, learned_change, must_learn, prepared_change, spans_of
+from gossamer.index.upsert import (
+    Plan,
+    encoded_change,
+    learned_change,
+    must_learn,
+    new_passages,
+    prepared_change,
+    spans_of,
+)
 from gossamer.results import Compaction, Repair, notebook
 from gossamer.store import Change, Store, rows
 from gossamer.store.backup import back_up
 from gossamer.store.layout import Layout
-from gossamer.store.store import Mode
+from gossamer.store.store import TIMEOUT, Mode
 
 _UNFOLDED: Final = 2
 """Levels of concepts that an index shows of itself in a notebook."""
@@ -46,7 +54,8 @@ class Index(IndexReader):
     """Documents that can be searched by meaning, in memory or in a folder.
 
     Safe for use from many threads: searches run side by side, a change waits for them and is seen as a whole.
-    One process may write to a folder, any number may read it.
+    Several processes may have one folder open, and write to it one at a time: a change takes a lock, waiting for others
+    up to `timeout` seconds, and gives it back. Every call sees what all of them have written up to then.
 
     >>> import numpy as np
     >>> vowels = lambda texts: np.array([[text.count(vowel) for vowel in "aeiou"] for text in texts])
@@ -92,13 +101,18 @@ class Index(IndexReader):
         overlap: int | None = None,
         language: str = "auto",
         labeller: Labeller | str | None = None,
+        timeout: float = TIMEOUT,
     ) -> Self:
-        """An empty index in the new folder `path`, open for writing."""
+        """An empty index in the new folder `path`, open for writing; `timeout` as in `open`.
+
+        >>> with Index.create("notes.gsm", encoder="lsa") as index:
+        ...     index.add(["a first note", "a second one"])
+        ['1', '2']
+        """
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
+        settings = new_settings(loaded, preset, max_tokens, overlap, language)
         with enough_memory(f"to make {path}"):
-            return cls._on(
-                Store.create(path, new_settings(loaded, preset, max_tokens, overlap, language)), loaded, labeller
-            )
+            return cls._on(Store.create(path, settings, as_timeout(timeout)), loaded, labeller)
 
     @classmethod
     def open(
@@ -108,17 +122,25 @@ class Index(IndexReader):
         *,
         mode: Mode = "w",
         labeller: Labeller | str | None = None,
+        timeout: float = TIMEOUT,
     ) -> Self:
         """The index at `path`, to write and search, or with mode="r" to search alone.
 
         The index names its encoder. minilm and lsa are loaded by that name alone. Others can bring code, so name them
         yourself, as in encoder="st:all-mpnet-base-v2" (else `UntrustedEncoderError`); a callable must be passed again.
-        A reader sees at each call what others have written up to then.
+        Other processes may have it open at the same time, to read or to write. A change waits for another one that is
+        being written, up to `timeout` seconds, then raises `LockedError`, which names the process.
+
+        >>> ix.backup("notes.gsm")
+        1
+        >>> with Index.open("notes.gsm", mode="r") as reader:
+        ...     len(reader)
+        18
         """
         one_of(mode, "mode", ("w", "r"))
         labeller = as_labeller(labeller)
         with enough_memory(f"to open {path}"):
-            store = Store.open(path, mode)
+            store = Store.open(path, mode, as_timeout(timeout))
             try:
                 with store.reading() as db:
                     learnt = rows.read_encoder_state(db)
@@ -135,6 +157,11 @@ class Index(IndexReader):
 
         The damaged folder is kept beside it, under the name that is returned. An index without damage is left alone.
         Documents whose vectors are lost are encoded again: by the encoder the index names, or the one given.
+
+        >>> ix.backup("notes.gsm")
+        1
+        >>> Index.repair("notes.gsm").was_sound
+        True
         """
         return repair(path, encoder, progress)
 
@@ -152,10 +179,16 @@ class Index(IndexReader):
         self.state = IndexState(store, encoder, labeller)
 
     def close(self) -> None:
-        """Save the tree if it changed much, ready to be searched, and let go of the folder. Again does nothing.
+        """Save the tree if it changed much, ready to be searched, and close the files. Again does nothing.
 
-        Ctrl-C stops the saving, never the letting go. In a child process, which shares the files with the one that
+        Ctrl-C stops the saving, never the closing. In a child process, which shares the files with the one that
         opened the index, it does nothing.
+
+        >>> ix.close()
+        >>> ix.search("mice")
+        Traceback (most recent call last):
+            ...
+        gossamer.errors.ClosedError: this index was closed: open it again with Index.open
         """
         self.state.close()
 
@@ -190,13 +223,20 @@ class Index(IndexReader):
         numbered. A text that is there already under its id is not encoded again. `vectors` brings one prepared
         vector for each text, which is then neither encoded nor split. `encoded` is what `encode` made of these texts
         ahead. `progress(done, total)` counts encoded texts.
+
+        >>> ix.add(["A note on rye.", "A note on oats."], ids=["rye", "oats"], metadata=[{"year": 2025}, {}])
+        ['rye', 'oats']
         """
         with enough_memory("for so many documents"):
             batch = check_batch(texts, ids, metadata, vectors)
         state = self.state
+        state.check_writable()
+        if not batch.texts:
+            return []
+        ahead = self._encode_ahead(batch, encoded, progress) if batch.vectors is None else None
         with state.writer():
-            if not batch.texts:
-                return []
+            if ahead is not None and ahead[0] is state.encoder:  # else the index has another one by now
+                encoded, progress = ahead[1], None
             with state.store.reading() as db:
                 plan = Plan(db, batch)
             if batch.vectors is not None:
@@ -207,10 +247,32 @@ class Index(IndexReader):
                 state.write(change)
             return plan.ids
 
+    def _encode_ahead(
+        self, batch: Batch, given: Encoded | None, progress: Progress | None
+    ) -> tuple[Encoder, Encoded] | None:
+        """The vectors that adding a batch will need, and their encoder. None of one that learns: it needs all texts.
+
+        They are made before the write lock is taken, so that others do not wait for a model. Which texts are there
+        already is looked up again under the lock, and what is missing then is made there.
+        """
+        with enough_memory("for this change"):
+            with self.state.reading() as db:
+                encoder, settings = self.state.encoder, self.state.settings
+                texts = [] if is_fitted_encoder(encoder) else new_passages(db, batch, settings)
+            if is_fitted_encoder(encoder):
+                return None
+            known = given.vectors if given is not None and given.fingerprint == encoder.fingerprint else {}
+            found = encode_ahead(encoder, [text for text in texts if text not in known], settings, progress)
+            return encoder, Encoded(encoder.fingerprint, {**known, **found.vectors})
+
     def encode(self, texts: str | Iterable[str], *, progress: Progress | None = None) -> Encoded:
         """Make the vectors of texts ahead of `add`, in any thread: one batch is encoded while another is written.
 
         What they are used for is up to `add`, which makes those that are missing or are not the encoder's any more.
+
+        >>> text = "A note on rye."
+        >>> ix.add(text, "rye", encoded=ix.encode(text))
+        ['rye']
         """
         batch = check_batch(texts, None, None, None)
         self.state.check_usable()
@@ -232,6 +294,11 @@ class Index(IndexReader):
 
         `text` names the column of texts, or several that are joined; `id` that of ids. `metadata` are the columns to
         keep, all others without it; missing values are left out, and dates become ISO text.
+
+        >>> ix.add_table([{"key": "rye", "body": "A note on rye.", "year": 2025}], text="body", id="key")
+        ['rye']
+        >>> ix.get("rye").metadata
+        {'year': 2025}
         """
         found = read_table(table, text, id, metadata)
         return self.add(found.texts, found.ids, found.metadata, progress=progress)
@@ -240,6 +307,10 @@ class Index(IndexReader):
         """Set fields of the metadata of documents: one dict for all of them, or one for each. Nothing is encoded.
 
         Other fields stay as they are; the value None takes a field away. `UnknownIdError` where an id is not there.
+
+        >>> ix.update(["fox", "owl"], {"read": True})
+        >>> ix.get("fox").metadata
+        {'words': 9, 'read': True}
         """
         wanted, state = as_ids(ids), self.state
         changes = as_changes(metadata, len(wanted))
@@ -252,10 +323,15 @@ class Index(IndexReader):
             if plan.updated:
                 state.write(plan.change([], None, None))
 
-    def delete(self, ids: str | Iterable[str] | None = None, *, where: Mapping[str, Any] | None = None) -> int:
+    def delete(
+        self, ids: str | Iterable[str] | None = None, *, where: Mapping[str, Any] | Predicate | None = None
+    ) -> int:
         """Remove documents by their ids, or those that match a filter; returns how many went.
 
         Ids that are not there are no error.
+
+        >>> ix.delete(["fox", "nothing"]), ix.delete(where={"words": {"$gt": 9}}), len(ix)
+        (1, 2, 15)
         """
         if (ids is None) == (where is None):
             raise ParameterError('delete takes ids, or a filter, as in delete(where={"year": 2019})')
@@ -272,6 +348,8 @@ class Index(IndexReader):
         """Fit the whitener to all documents there are now, and build a new tree.
 
         An encoder that learns from the corpus (lsa) learns again first, and all texts are encoded again.
+
+        >>> ix.rebuild()
         """
         state = self.state
         with state.writer():
@@ -297,20 +375,28 @@ class Index(IndexReader):
         stopped or killed goes on where it ended, when it is called again with the same encoder (not with a function,
         which cannot be told from others). Then one operation replaces all vectors and the tree.
         `progress(done, total)` counts texts.
+
+        >>> ix.reencode(lambda texts: [[text.count(letter) for letter in "aeiou"] for text in texts])
+        18
         """
         loaded = load_encoder(encoder)
         self.state.check_writable()
         return reencode(self.state, loaded, progress)
 
     def refresh(self) -> int:
-        """See now what another process has written, as the next search does by itself; returns how many operations.
-        An index that is open for writing sees everything already."""
+        """See now what another process has written, as the next call does by itself; returns how many operations.
+
+        >>> ix.refresh()
+        0
+        """
         return self.state.refresh()
 
     def settle(self) -> None:
         """Do now what is still to be done: let a tree that is being renewed take effect, and build missing links.
 
         The first is an operation of the log. `close` does both where much has changed; nobody has to.
+
+        >>> ix.settle()
         """
         self.state.settle()
 
@@ -318,6 +404,11 @@ class Index(IndexReader):
         """Call a concept by a name instead of its label, here and wherever it is shown; None takes the name away.
 
         The name is durable. It stays with the documents of the concept, also when the tree is rebuilt.
+
+        >>> animals = ix.search("who hunts mice")[0].path[1]
+        >>> ix.rename_concept(animals.id, "Animals of the forest")
+        >>> ix.concept(animals.id).label
+        'Animals of the forest'
         """
         self.state.rename_concept(id, name)
 
@@ -328,6 +419,10 @@ class Index(IndexReader):
 
         The copy is an index of its own: to restore is to open it, or to copy it back. An earlier copy at `path` is
         replaced at the end, and what it shares with this one is not copied again.
+
+        >>> operation = ix.backup("copy.gsm")
+        >>> Index.open("copy.gsm", mode="r").info().operation == operation
+        True
         """
         self.state.check_usable()
         with enough_memory("to copy the index"):
@@ -340,6 +435,9 @@ class Index(IndexReader):
         the index is rebuilt, as by `rebuild`: the means of concepts, labels and what an encoder learnt were made of
         deleted texts, too. Copies elsewhere, and blocks that the file system freed, are not reached. It takes room for
         a second copy of the database.
+
+        >>> ix.delete(["fox"]), ix.compact(erase=True).erased
+        (1, True)
         """
         if erase:
             self.rebuild(progress=progress)
@@ -347,7 +445,10 @@ class Index(IndexReader):
             return self.state.compact(erase=erase)
 
     def check(self) -> None:
-        """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""
+        """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be.
+
+        >>> ix.check()
+        """
         self.state.check()
 
     def __repr__(self) -> str:

@@ -390,7 +390,7 @@ class Labelling:
         return None if freeze is None else freeze()
 
     def _save(self) -> None:
-        """Write the file, where there is one and this process may write it. Without it labels are made again."""
+        """Write the file, unless another process is writing or has written since. Without it labels are made again."""
         with self._holding(self._one_save):
             self._write()
 
@@ -403,8 +403,10 @@ class Labelling:
             return
         text = to_text(labels, copied.tree.signature(), self._given_by)
         try:
-            write_labels(store.layout, store.settings.identity, SavedLabels(labels.operation, text))
-            self._saved = labels
+            with store.turn_at(labels.operation) as mine:
+                if mine:
+                    write_labels(store.layout, store.settings.identity, SavedLabels(labels.operation, text))
+                    self._saved = labels
         except (DiskError, MemoryError) as error:
             _log.warning("the labels of %s were not saved, they are made again: %s", store.where, error)
 

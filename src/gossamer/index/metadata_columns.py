@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from gossamer.array_types import Longs
-from gossamer.filters import Column, Node, Path, as_key, compared_fields, conditions, evaluate
-from gossamer.filters.texts import Truth
+from gossamer.array_types import Bools, Longs
+from gossamer.filters import Column, Node, Path, as_key, conditions, evaluate
 from gossamer.runtime import deadline
 from gossamer.store import rows
 
@@ -58,14 +57,13 @@ class MetadataColumns:
             for path, column in self._columns.items():
                 self._updated[path] |= {row for row in some if row < column.rows}
 
-    def matching(self, db: sqlite3.Connection, numbers: Longs, where: Node) -> Truth:
+    def matching(self, db: sqlite3.Connection, numbers: Longs, where: Node) -> Bools:
         """By row: whether the document matches. `numbers` are the numbers of documents by row."""
         columns = self._current(db, numbers, [each.path for each in conditions(where)])
         return evaluate(where, columns.__getitem__, len(numbers))
 
-    def unknown_fields(self, db: sqlite3.Connection, numbers: Longs, where: Node) -> list[str]:
-        """A sentence for each field that a filter compares and no document has, with names that are like it."""
-        paths = compared_fields(where)
+    def unknown_fields(self, db: sqlite3.Connection, numbers: Longs, paths: Sequence[Path]) -> list[str]:
+        """A sentence for each of some fields that no document has, with names that are like it."""
         columns = self._current(db, numbers, paths)
         unknown = [path for path in paths if not columns[path].present] if len(numbers) else []
         return [_unknown(as_key(path), self._field_names(db, numbers)) for path in unknown]

@@ -58,7 +58,7 @@ def near_duplicates(view: View, chance: float, progress: Progress | None) -> lis
     owners = view.table.owners(passages)
     pairs = unlikely_pairs(*_neighbours(view, passages, owners, progress), chance)
     documents, ends = np.unique(owners[np.stack([pairs.left, pairs.right])], return_inverse=True)
-    left, right = ends.reshape(2, -1)
+    left, right = ends.reshape(2, -1).astype(np.int32)  # SciPy 1.11 takes no other
     n = len(documents)
     count, group = connected_components(coo_array((np.ones(len(left)), (left, right)), (n, n)), directed=False)
     worst, farthest = np.zeros(count), np.zeros(count)

@@ -22,7 +22,7 @@ from gossamer.explain.matching import matching
 from gossamer.explain.novelty import SAMPLE, Baseline, verdict
 from gossamer.explain.sampling import sample
 from gossamer.filters import Node
-from gossamer.index.query import Query, View, scope_of
+from gossamer.index.query import Predicate, Query, View, scope_of
 from gossamer.index.state import IndexState
 from gossamer.results import Concept, ConceptChange, ConceptMatch, IndexInfo, Novelty, Topics
 from gossamer.runtime import deadline
@@ -70,17 +70,17 @@ def _assignments(view: View, cut: Sequence[Group]) -> dict[str, int]:
 
 
 def groups_of(state: IndexState, topics: Topics, texts: list[str]) -> list[int]:
-    """The group of a cut that each text would be in: the last one on its path."""
+    """The group of a cut that each text would be in: that of the passage nearest to it."""
     nodes = {concept.id for concept in topics.concepts}
     with state.view_for_vectors(texts) as (view, E):
-        paths = [] if view is None or not texts else view.vectors.assign(E)
+        paths = [] if view is None or not texts else view.vectors.paths(view.vectors.search(E, 1).ids[:, 0])
     found = [next((node for node in reversed(path) if node in nodes), None) for path in paths]
     if None in found:
         raise StateError("the tree has changed since these topics were made: make them again with Index.topics")
     return [node for node in found if node is not None]
 
 
-def ids(db: sqlite3.Connection, view: View | None, where: Node | None, within: int | None) -> list[str]:
+def ids(db: sqlite3.Connection, view: View | None, where: Node | Predicate | None, within: int | None) -> list[str]:
     """The ids of documents in order of arrival: all, or those that satisfy a filter and lie below a concept."""
     restriction = None if view is None else scope_of(view, where, within).restriction
     if view is None or restriction is None:

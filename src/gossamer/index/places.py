@@ -83,16 +83,23 @@ def load(store: Store, operation: int) -> Places | None:
         return None
 
 
-def save(store: Store, places: Places) -> None:
-    """Save places with an index that is open for writing. Where that fails, they are computed again another time."""
-    if store.layout is None or not store.writable:
-        return
+def save(store: Store, places: Places) -> bool:
+    """Save places with an index that is open for writing, unless another process is writing or has written since.
+
+    Where that fails, they are computed again another time.
+    """
+    if store.layout is None:
+        return False
     params = {
         "identity": store.settings.identity, "operation": places.operation, "unit": places.unit, "loose": places.loose,
         "coherence": places.coherence,
     }  # fmt: skip
     arrays: dict[str, npt.NDArray[Any]] = {"passages": places.passages, "positions": places.positions}
     try:
-        write_bundle(store.layout.plane, _KIND, Bundle(params, arrays))
+        with store.turn_at(places.operation) as mine:
+            if mine:
+                write_bundle(store.layout.plane, _KIND, Bundle(params, arrays))
+            return mine
     except (GossamerError, OSError, MemoryError) as error:
         _log.warning("the plane of %s was not saved: %s", store.where, error)
+        return False

@@ -89,8 +89,7 @@ def _current(state: IndexState) -> Plane:
         cache.loaded = True
     cache.places = _placed(sketch, members, cache.places, operation)
     cache.plane = _drawn(members, cache.places, time.perf_counter() - start)
-    if is_outdated(cache.places, cache.saved):
-        save(state.store, cache.places)
+    if is_outdated(cache.places, cache.saved) and save(state.store, cache.places):
         cache.saved = cache.places
     return cache.plane
 

@@ -7,10 +7,10 @@ its vectors and words, and a `Scope` of passages to look at; or an error that sa
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from gossamer.encoders import Encoder, check_texts
 from gossamer.errors import DtypeError, ParameterError, UnknownIdError
 from gossamer.explain.concepts import Concepts, Wording
 from gossamer.explain.passages import READ, SHOWN, Passage
-from gossamer.filters import Node
+from gossamer.filters import Node, Path, Where, compared_fields, parse
 from gossamer.index.document_table import DocumentTable
 from gossamer.index.encoding import encode
 from gossamer.index.labelling import Frozen, Labelling, frozen
@@ -31,13 +31,16 @@ from gossamer.lexical.scores import LexicalScores
 from gossamer.lexical.words import Words
 from gossamer.rank.fusion import WEIGHT
 from gossamer.rank.request import Restriction, as_flags
-from gossamer.results import Concept
+from gossamer.results import Concept, Document
 from gossamer.store import DocumentRow, Settings, rows
 from gossamer.store.rows import ReadPassage
 from gossamer.tree.browsing import concepts_of, shown_concepts, shown_path, shown_paths
 from gossamer.vector_index.vector_index import VectorIndex
 
 _NOTHING: Final[Mapping[int, ReadPassage]] = {}
+
+Predicate: TypeAlias = Callable[[Document], bool]
+"""Whether a document is wanted. It is called with every document there is."""
 
 
 @dataclass(frozen=True)
@@ -193,13 +196,27 @@ class Scope:
         return replace(self, restriction=Restriction.to(view.vectors.tree.arrays, flags, None))
 
 
-def scope_of(view: View, where: Node | None, within: int | None, recall: float | None = None) -> Scope:
+def as_condition(where: Where | Predicate) -> Node | Predicate | None:
+    """A filter as users write it, parsed; a function as it is."""
+    return where if where is None or callable(where) else parse(where)
+
+
+def unknown_fields(view: View, where: Node | Predicate | None, others: Sequence[Path] = ()) -> tuple[str, ...]:
+    """A sentence for each field of a filter, and of `others`, that no document has."""
+    named = [] if where is None or callable(where) else compared_fields(where)
+    return view.table.unknown_fields(view.db, [*named, *others])
+
+
+def scope_of(view: View, where: Node | Predicate | None, within: int | None, recall: float | None = None) -> Scope:
     """The passages whose documents match a filter, and that lie below the concept `within`."""
     t = view.vectors.tree.arrays
     below = None if within is None else view.vectors.tree.documents_below(as_concept(view.vectors, within))
     if where is None:
         return Scope(Restriction.to(t, None, below), recall)
-    matching = view.table.matching(view.db, t, where)
+    if callable(where):
+        matching = view.table.wanted(view.db, t, where)
+    else:
+        matching = view.table.matching(view.db, t, where)
     both = matching if below is None else Restriction.to(t, matching.flags & as_flags(t, below), None)
     return Scope(both, recall)
 

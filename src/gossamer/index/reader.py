@@ -10,15 +10,24 @@ from warnings import warn
 
 import numpy.typing as npt
 
+from gossamer.array_types import Floats
 from gossamer.checks import positive
 from gossamer.encoders import Progress
 from gossamer.errors import ParameterError, UnknownFieldWarning
-from gossamer.filters import Where, parse
+from gossamer.filters import Where
 from gossamer.index import overview
 from gossamer.index.batch import as_ids
 from gossamer.index.explanations import explain_document
 from gossamer.index.facets import count_facets
-from gossamer.index.query import as_weight, check_depth, documents_of, unknown_document
+from gossamer.index.query import (
+    Predicate,
+    as_condition,
+    as_weight,
+    check_depth,
+    documents_of,
+    unknown_document,
+    unknown_fields,
+)
 from gossamer.index.searching import Rerank, SearchArguments, SearchOptions, answers, as_queries, ranked_again
 from gossamer.index.state import IndexState
 from gossamer.rank.request import Method
@@ -34,6 +43,7 @@ from gossamer.results import (
     NearDuplicates,
     Novelty,
     Outline,
+    Passage,
     Plane,
     Since,
     Topics,
@@ -60,7 +70,7 @@ class IndexReader:
         query: str | Sequence[str] | None = None,
         k: int = 10,
         *,
-        where: Mapping[str, Any] | None = None,
+        where: Mapping[str, Any] | Predicate | None = None,
         within: int | None = None,
         hybrid: bool | float = True,
         vector: npt.ArrayLike | None = None,
@@ -78,7 +88,8 @@ class IndexReader:
         A list of queries, or a matrix of vectors, is answered as one batch on all cores, by a list of `Hits`.
         A "phrase in quotes" must be in a document, a -word must not; with hybrid=False they are text like any other.
 
-        where           metadata filter, see `gossamer.filters`; `UnknownFieldWarning` where no document has a field
+        where           metadata filter, see `gossamer.filters`; `UnknownFieldWarning` where no document has a field.
+                        Or a function of a `Document` that says whether it is wanted: every document is read for it
         within          id of a concept: only passages below it
         hybrid          adds BM25 to the cosine: True with the usual weight, False not at all, a number as the weight
         vector          the query's vector, which is then not encoded; with a `query` beside it, that one's words count
@@ -93,6 +104,11 @@ class IndexReader:
                         for each: a cross-encoder, say. It decides the order
         method          "guided", or one of the paper's: "path-sum", "best-first". These rank by the tree alone, without
                         words; scores are log densities
+
+        >>> [hit.id for hit in ix.search("who hunts mice", k=3, where={"words": {"$lt": 10}})]
+        ['owl', 'fox', 'lynx']
+        >>> [[hit.id for hit in hits] for hits in ix.search(["many moons", "apple pie"], k=1)]
+        [['saturn'], ['pie']]
         """
         options = SearchOptions.checked(k, {
             "where": where, "within": within, "hybrid": hybrid, "recall": recall, "explain": explain,
@@ -120,6 +136,12 @@ class IndexReader:
 
         Its rank among all documents is exact. Of one that is not among the first `k`: where its branch lost, to
         which concept and document, and by how much.
+
+        >>> why = ix.explain("who hunts mice", "wolf")
+        >>> why.rank, why.words, why.rival.id
+        (4, ('hunts',), 'owl')
+        >>> abs(why.base + sum(step.contribution for step in why.path) + why.lexical - why.score) < 1e-9
+        True
         """
         weight, k = as_weight(hybrid), positive(k, "k")
         (wanted,) = as_ids(id)
@@ -134,17 +156,21 @@ class IndexReader:
         """The k documents most like the document `id`, which is left out; `options` are those of `search`.
 
         They are found by the mean of its passages' vectors: by meaning, not by words.
+
+        >>> [hit.id for hit in ix.more_like("mars", k=1)]
+        ['saturn']
         """
         (wanted,), k = as_ids(id), positive(k, "k")
-        with self.state.reading() as db:
-            (row,) = documents_of(db, [wanted])
-            vectors = rows.vectors_of(db, rows.passages_of(db, [row.document]))[1]
-        options["vector"] = vectors.mean(axis=0)
+        options["vector"] = self.vectors([wanted])[0]
         found = self.search(None, k + 1, **options)
         return Hits([hit for hit in found if hit.id != wanted][:k], visited=found.visited, warnings=found.warnings)
 
     def novelty(self, query: str | None = None, *, vector: npt.ArrayLike | None = None) -> Novelty:
-        """How unusual a query is, compared with how similar the documents of the index are to each other."""
+        """How unusual a query is, compared with how similar the documents of the index are to each other.
+
+        >>> ix.novelty("a red planet").confidence > ix.novelty("income tax").confidence
+        True
+        """
         with self.state.view_for_query(query, vector) as asked:
             if asked is None:
                 return Novelty(100.0, 0.0, 0.0, None, "unlike anything here: the index is empty")
@@ -153,7 +179,11 @@ class IndexReader:
     def find_concepts(
         self, query: str | None = None, k: int = 10, *, vector: npt.ArrayLike | None = None
     ) -> list[ConceptMatch]:
-        """At most k concepts that a query fits, each at the level of generality that fits it best; best first."""
+        """At most k concepts that a query fits, each at the level of generality that fits it best; best first.
+
+        >>> ix.find_concepts("who hunts mice")[0].concept.label
+        'forest, hunts, deer, snowy'
+        """
         k = positive(k, "k")
         with self.state.view_for_query(query, vector) as asked:
             return [] if asked is None else overview.matches(*asked, k)
@@ -163,32 +193,83 @@ class IndexReader:
     @overload
     def get(self, ids: str) -> Document: ...  # type: ignore[overload-overlap]
     @overload
-    def get(self, ids: Iterable[str]) -> list[Document]: ...
-    def get(self, ids: str | Iterable[str]) -> Document | list[Document]:
-        """The document of an id, or those of several in their order; `UnknownIdError` where one is not there."""
+    def get(self, ids: Iterable[str], *, skip_unknown: bool = False) -> list[Document]: ...
+    def get(self, ids: str | Iterable[str], *, skip_unknown: bool = False) -> Document | list[Document]:
+        """The document of an id, or those of several in their order; `UnknownIdError` where one is not there.
+
+        With `skip_unknown` a list of ids gives those that are there.
+
+        >>> ix.get("bread").text
+        'Bake the bread in a hot oven.'
+        >>> ix.get(["pie", "nothing"])
+        Traceback (most recent call last):
+            ...
+        gossamer.errors.UnknownIdError: id 'nothing' is not in the index, which holds 18 documents
+        """
         wanted = as_ids(ids)
         with self.state.reading() as db:
-            found = documents_of(db, wanted)
+            if skip_unknown and not isinstance(ids, str):
+                there = rows.documents_by_id(db, wanted)
+                found = [there[id] for id in wanted if id in there]
+            else:
+                found = documents_of(db, wanted)
         documents = [Document(row.id, row.text, row.read_metadata()) for row in found]
         return documents[0] if isinstance(ids, str) else documents
 
-    def ids(self, *, where: Mapping[str, Any] | None = None, within: int | None = None) -> list[str]:
-        """The ids of all documents, or of those that match, or that lie below a concept, in order of arrival."""
-        condition = None if where is None else parse(where)
+    def vectors(self, ids: Iterable[str]) -> Floats:
+        """The vectors of documents as the encoder made them, a row for each: of several passages their mean.
+
+        `UnknownIdError` where an id is not there.
+
+        >>> len(ix.vectors(["bread", "pie"]))
+        2
+        """
+        with self.state.reading() as db:
+            return rows.mean_vectors(db, [row.document for row in documents_of(db, as_ids(ids))])
+
+    def passages(self, ids: str | Iterable[str]) -> list[list[Passage]]:
+        """The passages of each of these documents with their vectors, as they were added, for another store.
+
+        A short text, and one that was added with its vector, is one passage.
+
+        >>> [[passage.text for passage in each] for each in ix.passages(["bread"])]
+        [['Bake the bread in a hot oven.']]
+        """
+        wanted = as_ids(ids)
+        with self.state.reading() as db:
+            found = documents_of(db, wanted)
+            numbers = rows.passages_of(db, [row.document for row in found])
+            places = rows.read_passages(db, numbers)
+            vectors = rows.vectors_in_order(db, numbers)
+        parts: dict[str, list[Passage]] = {id: [] for id in wanted}
+        for (start, stop, document), vector in zip((places[number] for number in numbers), vectors, strict=True):
+            parts[document.id].append(Passage(start, document.text[start:stop], vector))
+        return [parts[id] for id in wanted]
+
+    def ids(self, *, where: Mapping[str, Any] | Predicate | None = None, within: int | None = None) -> list[str]:
+        """The ids of all documents, or of those that match, or that lie below a concept, in order of arrival.
+
+        >>> ix.ids(where={"words": {"$lt": 8}})
+        ['deer', 'bread', 'rolls']
+        """
+        condition = as_condition(where)
         with self.state.reading() as db:
             view = self.state.view_of(db, within)
             found = overview.ids(db, view, condition, within)
-            unknown = () if view is None or condition is None else view.table.unknown_fields(db, condition)
+            unknown = () if view is None else unknown_fields(view, condition)
         for message in unknown:
             warn(message, UnknownFieldWarning, stacklevel=2)
         return found
 
     def documents(
-        self, *, where: Mapping[str, Any] | None = None, within: int | None = None, batch: int = 256
+        self, *, where: Mapping[str, Any] | Predicate | None = None, within: int | None = None, batch: int = 256
     ) -> Iterator[Document]:
         """All documents, or those that match, in order of arrival, `batch` of them read at a time.
 
         Documents that come while this goes on are left out, and so are those that are deleted before their turn.
+
+        >>> [document.id for document in ix.documents(where={"words": {"$gte": 10}})]
+        ['cake', 'comet']
         """
         batch, ids = positive(batch, "batch"), self.ids(where=where, within=within)
         for start in range(0, len(ids), batch):
@@ -202,6 +283,10 @@ class IndexReader:
         """Groups of documents that are nearer to each other than chance would have it where they lie, copies first.
 
         `chance` is the number of documents that may be expected as near by chance: fewer is stricter.
+
+        >>> copy = ix.add("Bake the bread in a hot oven!", "bread again")
+        >>> ix.near_duplicates(1e-9)[0].ids
+        ('bread', 'bread again')
         """
         from gossamer.index.near_duplicates import near_duplicates  # imports parts of SciPy that no search needs
 
@@ -214,12 +299,21 @@ class IndexReader:
         self, query: str | None = None, *, where: Where = None, within: int | None = None, k: int = 200, most: int = 10
     ) -> Facets:
         """How many documents have each value of each metadata field: of those that match, or with a query, of its `k`
-        best answers. At most `most` values of a field are listed; of very many documents a sample is counted."""
+        best answers. At most `most` values of a field are listed; of very many documents a sample is counted.
+
+        >>> facets = ix.facets(where={"words": {"$lt": 8}})
+        >>> [(value.value, value.count) for value in facets.fields[0].values]
+        [(7, 3)]
+        """
         return count_facets(self.state, query, where, within, positive(k, "k"), positive(most, "most"))
 
     def concepts(self, depth: int | None = 2) -> list[Concept]:
         """The tree as people see it, from the root (depth 0) down to `depth`, or to the leaves: every concept before
-        those below it, large ones first."""
+        those below it, large ones first.
+
+        >>> [(concept.label, concept.size) for concept in ix.concepts(1)[1:]]
+        [('Bake, planet, butter, moons', 12), ('forest, hunts, deer, snowy', 6)]
+        """
         check_depth(depth)
         with self.state.view() as view:
             return [] if view is None else view.last_of(top_paths(view.vectors.tree.arrays, depth))
@@ -228,6 +322,10 @@ class IndexReader:
         """One concept by its id, as found in a hit's path. An id keeps its meaning as long as the concept lives.
 
         Any node of the tree can be asked for, also one that no path shows.
+
+        >>> root = ix.search("mice", k=1)[0].path[0]
+        >>> ix.concept(root.id).size
+        18
         """
         with self.state.view(id) as view:
             assert view is not None
@@ -238,6 +336,11 @@ class IndexReader:
         newest one) or a time (a datetime or date, or a timedelta: so long ago), large ones first.
 
         Of concepts that are there now, those that are shown are listed.
+
+        >>> before = ix.info().operation
+        >>> added = ix.add([f"Planet number {n} goes around a star." for n in range(6)])
+        >>> {change.kind for change in ix.changes(before)} <= {"new", "grown", "shrunk", "merged", "split", "gone"}
+        True
         """
         start = operation_or_moment(since)
         with self.state.view() as view:
@@ -251,6 +354,9 @@ class IndexReader:
         """The concepts that a text, or each of several, would lie in if it were added, from the root down.
 
         Nothing is added. A text is taken as one passage. In an empty index there are no concepts.
+
+        >>> [(concept.label, concept.size) for concept in ix.assign("a fox in the snowy forest")[:2]]
+        [('forest, Bake, planet, butter', 18), ('forest, hunts, deer, snowy', 6)]
         """
         with self.state.view_for_vectors([text] if isinstance(text, str) else text) as (view, E):
             found = overview.assigned(view, E)
@@ -258,7 +364,11 @@ class IndexReader:
 
     def labels(self, ids: Iterable[int] | None = None) -> dict[int, str]:
         """The label of every shown concept that is no single document, by its id; with `ids`, those of these concepts,
-        whatever they are, and `UnknownIdError` where one is not there."""
+        whatever they are, and `UnknownIdError` where one is not there.
+
+        >>> sorted(ix.labels().values())
+        ['Bake, planet, butter, moons', 'forest, Bake, planet, butter', 'forest, hunts, deer, snowy']
+        """
         wanted = None if ids is None else list(ids)
         if wanted is None:
             self.state.finish_labels()
@@ -272,6 +382,9 @@ class IndexReader:
 
         Concepts are opened from the largest on: down to `depth` levels, those with `min_size` passages, and as long as
         all together are no more than `most`.
+
+        >>> ix.outline(depth=1).sizes
+        (18, 12, 6)
         """
         check_depth(depth)
         min_size, most = positive(min_size, "min_size"), most if most is None else positive(most, "most")
@@ -296,6 +409,11 @@ class IndexReader:
         `levels`, as in [8, 40, 200], gives one cut for each, from coarse to fine: each group lies in one of the level
         before. `assignments=False` leaves out which document is where, which takes longer than the groups themselves.
         `topics(8).to_pandas()` is a table of them, `topics(8).assign(texts)` tells where other texts would be.
+
+        >>> ix.topics(3)
+        Topics(3 groups: 'forest, hunts, deer, snowy' 6, 'Bake, butter, hot oven, bread' 6, 'planet, moons, sun' 6)
+        >>> [len(level) for level in ix.topics(levels=[2, 5])]
+        [2, 5]
         """
         if (n is None) == (levels is None):
             raise ParameterError("topics takes the number of groups, as in topics(8), or levels, as in [8, 40, 200]")
@@ -314,13 +432,21 @@ class IndexReader:
 
         The first call lays out all documents (5 s of one core for 76,000) while searches and changes go on. Later ones
         place what has come since, and nothing else moves until that is a quarter of all. `labels=False` leaves out
-        names."""
+        names.
+
+        >>> ix.plane().positions.shape
+        (18, 2)
+        """
         from gossamer.index.plane import plane  # imports parts of SciPy that no search needs
 
         return plane(self.state, labels=labels)
 
     def info(self) -> IndexInfo:
-        """What the index is and what it takes."""
+        """What the index is and what it takes.
+
+        >>> ix.info().documents, ix.info().encoder, ix.info().path
+        (18, 'lsa', None)
+        """
         with self.state.reading() as db:
             return overview.info(self.state, db)
 

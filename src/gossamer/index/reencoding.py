@@ -7,13 +7,14 @@ index with the one encoder or with the other.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from gossamer.encoders import Encoder, Progress, encode_texts, is_fitted_encoder
+from gossamer.files.file_lock import LockFile
 from gossamer.index.batch import Batch
 from gossamer.index.state import IndexState
 from gossamer.index.upsert import Plan, learned_change
@@ -39,8 +40,19 @@ def reencode(state: IndexState, encoder: Encoder, progress: Progress | None) -> 
             state.write(replace(change, settings=settings), learned)
             return len(change.passages)
     known = (state.settings.encoder, state.settings.fingerprint)
-    if _can_be_told(encoder) and (encoder.name, encoder.fingerprint) == known:
+    if _is_known_by_name(encoder) and (encoder.name, encoder.fingerprint) == known:
         return 0
+    lock = None if state.store.layout is None else LockFile(state.store.layout.reencoding_lock, "encoding again")
+    try:
+        if lock is not None:
+            lock.acquire()  # two at a time would remove each other's vectors
+        return _reencode(state, encoder, progress)
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def _reencode(state: IndexState, encoder: Encoder, progress: Progress | None) -> int:
     saved = _saved(state, encoder)
     try:
         encoded = _encode_all(state, encoder, saved, progress)
@@ -59,7 +71,7 @@ _NOTHING: Final = Batch([], [], [], None)
 def _saved(state: IndexState, encoder: Encoder) -> EncodedTexts:
     """What an earlier run with the same encoder has encoded; vectors of other encoders are deleted."""
     layout = state.store.layout
-    if layout is None or not _can_be_told(encoder):
+    if layout is None or not _is_known_by_name(encoder):
         return EncodedTexts(None)
     name = hashlib.sha256(f"{encoder.name} {encoder.fingerprint}".encode()).hexdigest()[:16]
     wanted = layout.encoded(name)
@@ -67,50 +79,38 @@ def _saved(state: IndexState, encoder: Encoder) -> EncodedTexts:
     return EncodedTexts(wanted)
 
 
-def _can_be_told(encoder: Encoder) -> bool:
-    """Whether its name and fingerprint tell an encoder from others: those of two functions may be the same."""
+def _is_known_by_name(encoder: Encoder) -> bool:
+    """Whether name and fingerprint tell an encoder from others: those of two functions may be the same."""
     return not encoder.name.startswith("callable:")
 
 
 def _encode_all(state: IndexState, encoder: Encoder, saved: EncodedTexts, progress: Progress | None) -> int:
-    """Encode the texts of all passages that have no vector yet; the index may change meanwhile."""
+    """Encode the texts of all passages there are; the index may change meanwhile."""
     with state.reading() as db:
-        texts = _texts(Plan(db, _NOTHING).all_passages(db, state.settings)[1])
+        _, texts = Plan(db, _NOTHING).all_passages(db, state.settings)
+    return _encode_missing(encoder, saved, texts, progress)
+
+
+def _encode_missing(encoder: Encoder, saved: EncodedTexts, texts: Sequence[str], progress: Progress | None) -> int:
+    """Encode the texts that have no vector yet, batch by batch; returns how many."""
     missing = saved.missing(texts)
-    ready = len(texts) - len(missing)
-    for done, vectors_of in _batches(missing):
-        saved.add(vectors_of, encode_texts(encoder, vectors_of, kind="document"))
+    for start in range(0, len(missing), _BATCH):
+        part = missing[start : start + _BATCH]
+        saved.add(part, encode_texts(encoder, part, kind="document"))
         if progress is not None:
-            progress(ready + done, len(texts))
+            progress(len(texts) - len(missing) + start + len(part), len(texts))
     return len(missing)
-
-
-def _texts(texts: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(texts))
-
-
-def _batches(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
-    """Parts of some texts, each with the number of texts up to its end."""
-    for start in range(0, len(texts), _BATCH):
-        part = texts[start : start + _BATCH]
-        yield start + len(part), part
 
 
 def _replace_vectors(state: IndexState, encoder: Encoder, saved: EncodedTexts) -> int:
     """Write the operation that replaces all vectors; returns how many texts were encoded for it."""
     with state.store.reading() as db:
         passages, texts = Plan(db, _NOTHING).all_passages(db, state.settings)
-    missing = saved.missing(texts)
-    for _, part in _batches(missing):
-        saved.add(part, encode_texts(encoder, part, kind="document"))
+    encoded = _encode_missing(encoder, saved, texts, None)
     vectors = saved.of(texts) if texts else np.empty((0, 0), np.float32)
     settings = _settings(state, encoder, vectors.shape[1] if texts else None)
-    state.write(
-        Change("refit", passages=passages, vectors=vectors, reencoded=True, settings=settings) if texts
-        else Change("refit", settings=settings),
-        encoder,
-    )  # fmt: skip
-    return len(missing)
+    state.write(Change("refit", passages=passages, vectors=vectors, reencoded=bool(texts), settings=settings), encoder)
+    return encoded
 
 
 def _settings(state: IndexState, encoder: Encoder, dim: int | None) -> Settings:

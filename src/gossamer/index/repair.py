@@ -22,7 +22,7 @@ import numpy as np
 from gossamer.array_types import DocumentNumber, Floats, PassageNumber
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.errors import CorruptError, FormatVersionError, GossamerError, LockedError, NotAnIndexError
-from gossamer.files.file_lock import LockFile
+from gossamer.files.file_lock import LockFile, Presence
 from gossamer.index.encoding import EncoderSpec, encode, reload_encoder
 from gossamer.index.replay import LoggedTree
 from gossamer.index.upsert import spans_of
@@ -56,9 +56,10 @@ def repair(path: str | os.PathLike[str], encoder: EncoderSpec | None, progress: 
 
 
 def _repair(layout: Layout, encoder: EncoderSpec | None, progress: Progress | None) -> Repair:
-    lock = LockFile(layout.lock)
+    presence, lock = Presence(layout.folder), LockFile(layout.lock)
     draft = Layout(layout.folder.with_name(f".{layout.folder.name}.repair-{os.getpid()}"))
     try:
+        presence.enter_alone()
         lock.acquire()
         with opening_lock:  # the files are copied, which this process must not do while it has them open
             if is_open_here(layout.documents):
@@ -70,6 +71,7 @@ def _repair(layout: Layout, encoder: EncoderSpec | None, progress: Progress | No
         replace_folder(draft, layout, kept)
     finally:
         lock.release()
+        presence.leave()
         remove_folder(draft.folder)
     return Repair(str(layout.folder), len(found.documents), rebuilt.encoded, tuple(found.lost), str(kept))
 
@@ -77,7 +79,7 @@ def _repair(layout: Layout, encoder: EncoderSpec | None, progress: Progress | No
 def _documents_if_sound(layout: Layout) -> int | None:
     """The number of documents in an index without damage; None where there is something to repair."""
     try:
-        store = Store.open(layout.folder, "w")
+        store = Store.open(layout.folder, "w", alone=True)
     except (LockedError, FormatVersionError):
         raise
     except GossamerError:
@@ -87,8 +89,8 @@ def _documents_if_sound(layout: Layout) -> int | None:
         tree.load()
         if tree.degraded or tree.regrown:
             return None
-        tree.check()
         with store.reading() as db:
+            tree.check(db)
             return rows.count_documents(db)
     except GossamerError:
         return None

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gossamer.array_types import Floats
-from gossamer.errors import CorruptError, DiskError, GossamerError, LockedError, NotAnIndexError, StateError
+from gossamer.errors import CorruptError, DiskError, GossamerError, LockedError, NotAnIndexError
 from gossamer.files.bundle import Bundle
 from gossamer.index.words import catch_up, check_words, load_words, make_words
 from gossamer.lexical.words import Words
@@ -28,7 +28,10 @@ from gossamer.vector_index import Source, Staged, VectorIndex
 _log = logging.getLogger("gossamer.index")
 
 _ATTEMPTS = 5
-"""How often a reader starts again when a writer removes the snapshot it was about to read."""
+"""How often loading starts again when another process removes the snapshot that it was about to read."""
+
+_LOADED_SOONER = 0.05
+"""Share of the index: for so much work in the log, reading a whole snapshot takes about as long as replaying it."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,7 @@ class LoggedTree:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pending = 0  # work in the log since the last snapshot
+        self._saved = 0  # the operation of that
         self._settled = True  # whether the last snapshot contains links for all leaves, and words
         self._damaged: list[int] = []  # operations whose snapshot could not be read
         self._failure: Exception | None = None  # why the last attempt to compute the tree failed
@@ -125,34 +129,43 @@ class LoggedTree:
                 if ahead is None:
                     if self._load_snapshot(db, seen, last):
                         return
-                    if store.writable or store.snapshots() == seen:
+                    if store.snapshots() == seen:
                         self.vectors = self._rebuild(db, last)
                         self._load_words(db, None, last)
                         return
-            if ahead is not None and store.writable:
-                break
         if ahead is None:
             raise LockedError(f"{store.where} changed {_ATTEMPTS} times while it was read: try again")
         raise store.lost_operations(last, ahead)
 
     def catch_up(self) -> None:
-        """Bring the tree of a reader to the newest operation."""
+        """Bring the tree to the newest operation: replay what another process has written, or load what it saved."""
         with self._store.reading() as db:
             settings = self._store.read_settings(db)
-            if 0 <= self.seq >= settings.forgotten and self.degraded is None:
+            replayable = 0 <= self.seq >= settings.forgotten and self.degraded is None
+            if replayable and not self._is_loaded_sooner(db):
                 since = self.seq
                 self.vectors = self._replay(db, self.vectors)
                 self.words = catch_up(db, self.words, settings, since) or make_words(db, settings)
                 return
         self.load()
 
+    def _is_loaded_sooner(self, db: sqlite3.Connection) -> bool:
+        """Whether another process has saved the tree so much later that reading that takes less time than a replay."""
+        store, last = self._store, log.last_seq(db)
+        newest = next((seq for seq in store.snapshots() if self.seq < seq <= last and store.has_snapshot(seq)), None)
+        if newest is None:
+            return False
+        skipped = log.work_after(db, self.seq) - log.work_after(db, newest)
+        return skipped > max(store.policy.snapshot_after, _LOADED_SOONER * self._size())
+
+    def _size(self) -> int:
+        return 0 if self.vectors is None else len(self.vectors)
+
     def is_behind(self, db: sqlite3.Connection) -> bool:
         """Whether another process has written since the tree was brought up to date."""
-        store = self._store
-        if store.writable:
+        if self._store.layout is None:
             return False
-        if not store.database.is_current():
-            raise StateError(f"{store.where} was replaced, by a repair or a restored copy: open it again")
+        self._store.check_is_current()
         return log.last_seq(db) != self.seq
 
     def invalidate(self) -> None:
@@ -172,7 +185,7 @@ class LoggedTree:
                 if isinstance(error, CorruptError | NotAnIndexError):
                     self._damaged.append(seq)
                 continue
-            self.seq, self._settled, self._pending = seq, vectors.settled, 0
+            self.seq, self._settled, self._pending, self._saved = seq, vectors.settled, 0, seq
             with self._contained("replaying the log after a snapshot"):
                 self.vectors = self._replay(db, vectors)
                 self._load_words(db, saved.words, seq)
@@ -191,7 +204,7 @@ class LoggedTree:
         if start >= self._store.settings.forgotten:
             if last:
                 _log.info("growing the tree of %s by the log from operation %d on", self._store.where, start + 1)
-            self.seq, self._pending = start, 0
+            self.seq, self._pending, self._saved = start, 0, 0
             with self._contained("replaying the log"):
                 return self._replay(db, None)
         _log.warning("no snapshot of %s can be used: growing its tree again from all documents", self._store.where)
@@ -234,12 +247,28 @@ class LoggedTree:
 
     def snapshot_due(self, *, closing: bool = False) -> bool:
         """Whether a snapshot pays: the log is long or, when closing, links are not saved (see `Policy`)."""
-        size, policy = 0 if self.vectors is None else len(self.vectors), self._store.policy
         if not closing and self.vectors is not None and self.vectors.renewing:
             return False  # a snapshot has no place for a tree that is being made; soon that is in use
+        if not self._is_long(closing):
+            return False
+        return not self._was_saved_elsewhere() or self._is_long(closing)
+
+    def _is_long(self, closing: bool) -> bool:
+        size, policy = self._size(), self._store.policy
         if closing:
             return (self._pending if self._settled else self._pending + size) > policy.closing_share * size
         return self._pending > max(policy.snapshot_after, policy.snapshot_share * size)
+
+    def _was_saved_elsewhere(self) -> bool:
+        """Whether another process has taken a newer snapshot; then work is counted from that one."""
+        store = self._store
+        newer = (seq for seq in store.snapshots() if self._saved < seq <= self.seq and seq not in self._damaged)
+        found = next((seq for seq in newer if store.has_snapshot(seq)), None)
+        if found is None:
+            return False
+        with store.reading() as db:
+            self._saved, self._pending = found, log.work_after(db, found)
+        return True
 
     def snapshot(self) -> None:
         """Save the tree and drop the history it replaces. Where that fails, the log is kept and nothing is lost."""
@@ -250,7 +279,7 @@ class LoggedTree:
                 settled = self.vectors.settled  # before: a search may build links meanwhile
                 content = Snapshot(self.vectors.to_bundle(), self.words.to_bundle())
                 self._store.write_snapshot(self.seq, content, self._damaged)
-                self._settled = settled
+                self._settled, self._saved = settled, self.seq
                 self._damaged.clear()
                 self._store.drop_history(self._store.remove_old_snapshots(self.seq))
         except (DiskError, MemoryError) as error:
@@ -270,7 +299,7 @@ class LoggedTree:
             if not store.has_snapshot(self.seq):
                 settled = self.vectors.settled
                 store.write_snapshot(self.seq, Snapshot(self.vectors.to_bundle(), self.words.to_bundle()), ())
-                self._settled = settled
+                self._settled, self._saved = settled, self.seq
             store.remove_snapshots(but=self.seq)
             self._damaged.clear()
         store.drop_history(through)
@@ -278,17 +307,15 @@ class LoggedTree:
 
     # -- checking ----------------------------------------------------------------------------------
 
-    def check(self) -> None:
-        """Raise `CorruptError` unless the tree is consistent and contains exactly the passages of the database."""
+    def check(self, db: sqlite3.Connection) -> None:
+        """Raise `CorruptError` unless the tree is consistent and contains exactly the passages that `db` sees."""
         if self.vectors is not None:
             self.vectors.check()
-        self._store.check_content()
-        with self._store.reading() as db:
-            check_words(db, self.words, self._store.settings)
-            numbers, _ = rows.vectors_where(db, "gone IS NULL", ())
+        self._store.check_content(db)
+        check_words(db, self.words, self._store.settings)
+        numbers, _ = rows.vectors_where(db, "gone IS NULL", ())
         held = [] if self.vectors is None else [number for number in numbers.tolist() if number in self.vectors]
-        size = 0 if self.vectors is None else len(self.vectors)
-        if not size == len(held) == len(numbers):
+        if not self._size() == len(held) == len(numbers):
             raise CorruptError(
-                f"the tree has {size} passages, the database {len(numbers)} or other ones: open it again"
+                f"the tree has {self._size()} passages, the database {len(numbers)} or other ones: open it again"
             )

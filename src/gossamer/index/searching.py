@@ -12,11 +12,20 @@ import numpy.typing as npt
 
 from gossamer.checks import one_of, positive
 from gossamer.errors import InputError, ParameterError
-from gossamer.filters import Node, parse
-from gossamer.filters.nodes import Compare
+from gossamer.filters import Node
 from gossamer.index import overview
 from gossamer.index.hits import hits_of
-from gossamer.index.query import Query, Scope, View, as_weight, check_confidence, scope_of
+from gossamer.index.query import (
+    Predicate,
+    Query,
+    Scope,
+    View,
+    as_condition,
+    as_weight,
+    check_confidence,
+    scope_of,
+    unknown_fields,
+)
 from gossamer.index.ranking import Ranking, rank, rank_by
 from gossamer.index.selection import Selection, candidates, select
 from gossamer.index.state import IndexState
@@ -30,7 +39,7 @@ Rerank: TypeAlias = Callable[[str | None, list[Hit]], Sequence[float]]
 class SearchArguments(TypedDict, total=False):
     """The named arguments of `Index.search`, for its types."""
 
-    where: Mapping[str, Any] | None
+    where: Mapping[str, Any] | Predicate | None
     within: int | None
     hybrid: bool | float
     vector: npt.ArrayLike | None
@@ -49,7 +58,7 @@ class SearchOptions:
     """How to look for answers: the arguments of `Index.search`, checked."""
 
     k: int
-    where: Node | None
+    where: Node | Predicate | None
     within: int | None
     weight: float
     """Of BM25."""
@@ -73,7 +82,7 @@ class SearchOptions:
             raise ParameterError("rerank and diversity both decide the order of the answers: leave one of the two out")
         options = cls(
             k=positive(k, "k"),
-            where=None if where is None else parse(where),
+            where=as_condition(where),
             within=arguments.get("within"),
             weight=as_weight(hybrid),
             recall=arguments.get("recall"),
@@ -121,7 +130,7 @@ def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) 
 def answers(state: IndexState, view: View, queries: Sequence[Query], options: SearchOptions) -> list[Hits]:
     """The answers to each query, best first."""
     scope = scope_of(view, options.where, options.within, options.recall)
-    unknown = _unknown_fields(view, options)
+    unknown = unknown_fields(view, options.where, options.selection.fields)
     found = [Hits(warnings=unknown) for _ in queries]
     asked = [] if scope.is_empty else list(range(len(queries)))
     if options.min_confidence > 0.0:
@@ -174,13 +183,6 @@ def _guided(view: View, queries: Sequence[Query], k: int, scope: Scope) -> list[
             limited = scope.limited_to(view, query.documents)
             found[at] = Ranking([], 0) if limited.is_empty else rank(view, [query], k, limited)[0]
     return [found[at] for at in range(len(queries))]
-
-
-def _unknown_fields(view: View, options: SearchOptions) -> tuple[str, ...]:
-    """A sentence for each field that the options name and no document has."""
-    conditions = [] if options.where is None else [options.where]
-    conditions += [Compare(path, "$gte", 0) for path in options.selection.fields]
-    return tuple(message for where in conditions for message in view.table.unknown_fields(view.db, where))
 
 
 def _confidence(state: IndexState, view: View, query: Query) -> float:

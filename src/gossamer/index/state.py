@@ -3,6 +3,10 @@
 A read goes through `reading`, which yields a connection that sees exactly the documents in the tree. A change goes
 through `writer` and `write`, in this order: write it into an open transaction; stage it for the tree, after which
 nothing can fail; commit; apply it to the tree. So a change that returned is durable, and one that failed left nothing.
+
+Other processes may read and write the same index. Both `reading` and `writer` first replay what these have committed.
+`writer` holds the write lock: what is planned in it is planned on the newest state, and nobody commits in between.
+Texts are encoded before it (`Index.add`), so that others do not wait for a model.
 """
 
 import logging
@@ -10,6 +14,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +38,7 @@ from gossamer.explain.novelty import Baseline
 from gossamer.explain.passages import Texts
 from gossamer.explain.sampling import TreeState
 from gossamer.index.document_table import DocumentTable
-from gossamer.index.encoding import encode, reload_encoder
+from gossamer.index.encoding import Unloaded, encode, reload_encoder
 from gossamer.index.labelling import SMALL, Frozen, Labelling, frozen, passage_texts
 from gossamer.index.places import PlaneCache
 from gossamer.index.query import Query, View, check_query, query_vectors
@@ -49,6 +54,9 @@ from gossamer.store import Change, NameRow, Settings, Step, Store, rows
 from gossamer.vector_index import VectorIndex
 
 _log = logging.getLogger("gossamer.index")
+
+_CLOSING_WAIT: Final = 5.0
+"""Seconds that closing waits for another writer, to save the tree. Else the next opening replays the log."""
 
 
 class IndexState:
@@ -70,6 +78,7 @@ class IndexState:
         self._broken: BaseException | None = None
         self.labelling = Labelling(store, labeller, self._freeze, self._texts_of, self._meaning)
         self.tree.load()
+        self._follow_encoder()
         self.labelling.load()
         self._label_later()
 
@@ -168,30 +177,43 @@ class IndexState:
     def refresh(self) -> int:
         """Replay what another process has written; returns the number of operations."""
         self.check_process()
-        with self._one_writer.alone(), self._lock.writing() as interruptible, interruptible():
+        with self._lock.writing() as interruptible, interruptible():
             self.check_usable()
-            if self.store.writable:
+            if not self._is_behind():
                 return 0
-            before = self.tree.seq
+            before, tree = self.tree.seq, self.vectors
             try:
                 with deadline.suspended():  # other threads wait for the result, too; a retry would take as long
                     self.tree.catch_up()
-                    if self.settings.fingerprint != self.encoder.fingerprint:  # it learned again, or is another
-                        given = self.encoder if self.encoder.name == self.settings.encoder else None
-                        with self.store.reading() as db:
-                            self.encoder = reload_encoder(self.settings, rows.read_encoder_state(db), given)
+                    self._follow_encoder()
             except BaseException:
                 self.tree.invalidate()
                 raise
+            if self.vectors is not tree:  # built again, perhaps to erase: nothing made of the old one may be saved
+                self.planes.clear()
+                self.labelling.outdate()
             self._label_later()
             return self.tree.seq - max(before, 0)
 
+    def _is_behind(self) -> bool:
+        with self.store.reading() as db:
+            return self.tree.is_behind(db)
+
+    def _follow_encoder(self) -> None:
+        """Load the encoder again where another process let it learn, or replaced it."""
+        if self.settings.fingerprint == self.encoder.fingerprint or isinstance(self.encoder, Unloaded):
+            return
+        given = self.encoder if self.encoder.name == self.settings.encoder else None
+        with self.store.reading() as db:
+            self.encoder = reload_encoder(self.settings, rows.read_encoder_state(db), given)
+
     def settle(self) -> None:
         """Let a tree that is being renewed take effect now, and build the links that are missing."""
-        self.check_process()
+        self.refresh()
         if self.store.writable and self.vectors is not None and self.vectors.renewing:
             with self.writer():
-                self.write(Change("settle"))
+                if self.vectors is not None and self.vectors.renewing:  # still, after catching up
+                    self.write(Change("settle"))
         with self._lock.reading():
             self.check_usable()
             if self.vectors is not None:
@@ -234,25 +256,35 @@ class IndexState:
 
     def check(self) -> None:
         """Raise `CorruptError` or `InvariantError` if anything on disk or in the tree is not as it should be."""
-        in_memory = self.store.layout is None
-        self.check_process()
-        with self._one_writer.alone(), self._lock.writing() if in_memory else self._lock.reading():
-            self.check_usable()
-            with enough_memory("to check the index"):
-                self.tree.check()
+        with self.reading() as db, enough_memory("to check the index"):
+            self.tree.check(db)
 
     # -- changing ----------------------------------------------------------------------------------
 
     @contextmanager
     def writer(self) -> Iterator[None]:
-        """Hold the writer's turn; reads go on. Raises where the index cannot be changed."""
+        """Take a turn at writing, at the newest state of the index; reads go on. Raises where it cannot be changed.
+
+        Other threads are waited for without a limit, other processes as long as the timeout of the index says.
+        """
         self.check_process()
-        with self._one_writer.alone(), deadline.suspended():
+        with self._one_writer.alone():
             self.check_writable()
-            with enough_memory("for this change"):
+            with self.store.turn(), deadline.suspended(), enough_memory("for this change"):
+                if self.store.layout is not None:
+                    self._follow_others()
                 if self.tree.regrown:
                     self.write(Change("refit"))  # so that replaying the log gives the tree that is in memory
                 yield
+
+    def _follow_others(self) -> None:
+        """Bring tree and settings up to date; the caller has the turn, so that they stay so."""
+        with self.store.reading() as db:
+            self.store.read_settings(db)
+            behind = self.tree.is_behind(db)
+        if behind:
+            self.refresh()
+            self.check_writable()
 
     def check_writable(self) -> None:
         """Raise where the index cannot be changed."""
@@ -301,6 +333,8 @@ class IndexState:
             try:
                 words = change_words(self.tree.words, self.store, change)
                 step = self.store.prepare(change)
+                if step.seq != self.tree.seq + 1:
+                    raise StateError(f"another program wrote to {self.store.where} without its lock: open it again")
                 staged = stage(step, self.vectors, self.store)
                 with uninterrupted() if in_memory else self._lock.writing():
                     self._commit(step, change)
@@ -367,7 +401,7 @@ class IndexState:
     # -- closing -----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Save the tree if it changed much, then close the files and release the lock.
+        """Save the tree if it changed much, then close the files.
 
         Ctrl-C stops the saving, never the closing. In a child process that was forked this does nothing.
         """
@@ -379,7 +413,7 @@ class IndexState:
             try:
                 with interruptible():
                     self._save_what_changed()
-            finally:  # every document is in SQLite, whatever went wrong; the lock must be released
+            finally:  # every document is in SQLite, whatever went wrong
                 self.labelling.stop()
                 with self._lock.writing():
                     self.closed = True
@@ -392,22 +426,31 @@ class IndexState:
                     self.planes.clear()
 
     def _save_what_changed(self) -> None:
+        """Save tree and labels. Where another process has written since, it is left to that one."""
         on_disk = self.store.writable and self.store.layout is not None
-        usable = not self._broken and not self.tree.degraded
-        if on_disk and usable and self.tree.snapshot_due(closing=True):
+        if not on_disk or self._broken or self.tree.degraded or not self.store.database.is_current():
+            return
+        if self.tree.snapshot_due(closing=True):
             try:
-                if self.vectors is not None:
-                    if self.vectors.renewing:
-                        self.write(Change("settle"))
-                    self.vectors.build_links()  # once here, not once in each process that opens it
-                self.tree.snapshot()
-            except MemoryError as error:
-                _log.warning("%s is closed without a snapshot, for want of memory: %s", self.store.where, error)
-        if on_disk and usable and self.vectors is not None:
+                with self.store.turn(_CLOSING_WAIT):
+                    if not self._is_behind():
+                        self._save_tree()
+            except (LockedError, MemoryError) as error:
+                _log.warning("%s is closed without a snapshot, the log is kept instead: %s", self.store.where, error)
+        if self.vectors is not None:
             try:
+                if self._is_behind():
+                    return
                 self.labelling.finish(names=False)  # names that a model has given are kept, others are not waited for
             except (GossamerError, MemoryError) as error:
                 _log.warning("%s is closed without all labels, they are made later: %s", self.store.where, error)
+
+    def _save_tree(self) -> None:
+        if self.vectors is not None:
+            if self.vectors.renewing:
+                self.write(Change("settle"))
+            self.vectors.build_links()  # once here, not once in each process that opens it
+        self.tree.snapshot()
 
     # -- checks ------------------------------------------------------------------------------------
 

@@ -75,6 +75,14 @@ class Plan:
         return change if vectors is None else replace(change, vectors=vectors)
 
 
+def new_passages(db: sqlite3.Connection, batch: Batch, settings: Settings) -> list[str]:
+    """The passages of those texts of a batch that are not there yet under their ids."""
+    present = {} if batch.ids is None else rows.documents_by_id(db, batch.ids)
+    ids = batch.ids or [""] * len(batch.texts)
+    new = [text for id, text in zip(ids, batch.texts, strict=True) if id not in present or present[id].text != text]
+    return [text[start:stop] for text in new for start, stop in spans_of(text, settings)]
+
+
 def spans_of(text: str, settings: Settings) -> list[tuple[int, int]]:
     """Start and end of each passage of a text."""
     if settings.max_tokens is None or (len(text) <= settings.max_tokens and not text.isspace()):

@@ -7,9 +7,8 @@ from copy import copy
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from gossamer.array_types import DocumentNumber, Doubles, Longs
+from gossamer.array_types import Bools, DocumentNumber, Doubles, Longs
 from gossamer.lexical.words import Words
 
 _COMMON: Final = 0.1
@@ -18,8 +17,6 @@ _LARGE: Final = 1_000
 
 
 _NO_DOCUMENTS: Final = np.empty(0, np.int64)
-
-Truth = npt.NDArray[np.bool_]
 
 
 class LexicalScores:
@@ -42,7 +39,7 @@ class LexicalScores:
             self._scores = index.score_all(self._terms)
             self._scores *= weight / self._scores.max()
 
-    def among(self, allowed: Truth) -> LexicalScores:
+    def among(self, allowed: Bools) -> LexicalScores:
         """The same, where documents that have no flag score 0. `allowed` is in the order of `Words.numbers`."""
         if not self.words:
             return self

@@ -21,6 +21,9 @@ from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.simd import ABREAST, FOUR, TILE, distances, lowest
 from gossamer.runtime.threads import in_threads
 
+_UNPACKED_AT_ONCE: Final = 1024
+"""Rows of candidates that are sorted together: their copies are small."""
+
 _BLOCK: Final = 512
 """Codes in a block: two blocks fit into a core's own cache. (256: a tenth slower; 1,024: the same.)"""
 
@@ -187,13 +190,15 @@ def _unpack(candidates: _Candidates, rows: int, width: int) -> Nearest:
     missing = np.iinfo(np.int64).max
 
     def unpack(first: int, last: int) -> None:
-        packed = candidates.packed[first:last]
-        packed[np.arange(packed.shape[1]) >= candidates.counts[first:last, None]] = missing
-        packed.partition(width - 1, axis=1)
-        packed = packed[:, :width]
-        packed.sort(axis=1)
-        nearest.places[first:last] = np.where(packed == missing, NONE, packed & _PLACE)
-        nearest.distances[first:last] = np.where(packed == missing, np.inf, packed >> 32)
+        for start in range(first, last, _UNPACKED_AT_ONCE):
+            part = slice(start, min(last, start + _UNPACKED_AT_ONCE))
+            packed = candidates.packed[part]
+            packed[np.arange(packed.shape[1]) >= candidates.counts[part, None]] = missing
+            packed.partition(width - 1, axis=1)
+            packed = packed[:, :width]
+            packed.sort(axis=1)
+            nearest.places[part] = np.where(packed == missing, NONE, packed & _PLACE)
+            nearest.distances[part] = np.where(packed == missing, np.inf, packed >> 32)
 
     in_threads(unpack, rows)
     return nearest

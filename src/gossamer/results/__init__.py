@@ -34,6 +34,7 @@ from gossamer.results.index import (
     IndexInfo,
     LostDocument,
     NearDuplicates,
+    Passage,
     Repair,
 )
 from gossamer.results.plane import Plane, Region
@@ -43,6 +44,6 @@ from gossamer.results.vectors import Axis, DocId, PathStep, Refinement, SearchRe
 __all__ = [
     "Axis", "Compaction", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar",
     "Explanation", "Facet", "FacetValue", "Facets", "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument",
-    "NearDuplicates", "Novelty", "Outline", "PathStep", "Plane", "Refinement", "Region", "Repair", "Rival",
+    "NearDuplicates", "Novelty", "Outline", "Passage", "PathStep", "Plane", "Refinement", "Region", "Repair", "Rival",
     "SearchResult", "Since", "Topics", "TreeStats", "VectorExplanation", "operation_or_moment",
 ]  # fmt: skip

@@ -138,19 +138,34 @@ class Topics:
         return self
 
     def assign(self, texts: str | Sequence[str]) -> list[int]:
-        """The concept id of the group that each text would be in if it were added; nothing is added."""
+        """The concept id of the group that each text would be in if it were added; nothing is added.
+
+        >>> topics = ix.topics(3)
+        >>> topics.assign("a small moon of a planet") == [topics.assignments["mars"]]
+        True
+        """
         assigner: Assigner | None = self.__dict__.get("_assigner")
         if assigner is None:
             raise StateError("these topics do not know their index: use Index.assign, and look for a group in the path")
         return assigner([texts] if isinstance(texts, str) else list(texts))
 
     def rename(self, id: int, name: str) -> Topics:
-        """The same groups, one of them called by another name. `Index.rename_concept` keeps a name."""
+        """The same groups, one of them called by another name. `Index.rename_concept` keeps a name.
+
+        >>> topics = ix.topics(3)
+        >>> topics.rename(topics.concepts[0].id, "Animals").concepts[0].label
+        'Animals'
+        """
         group = self._group(id)
         return self._with([replace(each, label=name) if each is group else each for each in self.concepts], {})
 
     def merge(self, ids: Iterable[int], name: str | None = None) -> Topics:
-        """The same documents with some groups as one, which has the id of the largest; the index stays as it is."""
+        """The same documents with some groups as one, which has the id of the largest; the index stays as it is.
+
+        >>> topics = ix.topics(3)
+        >>> topics.merge([topics.concepts[0].id, topics.concepts[1].id], "On earth")
+        Topics(2 groups: 'On earth' 12, 'planet, moons, sun' 6)
+        """
         merged = [self._group(id) for id in dict.fromkeys(ids)]
         if len(merged) < 2:
             raise ParameterError(f"merge takes the ids of two groups or more, got {len(merged)}")
@@ -183,11 +198,15 @@ class Topics:
         return found.bound_to(lambda texts: [moved.get(group, group) for group in assigner(texts)])
 
     def rows(self, exemplars: int = 3) -> list[dict[str, Any]]:
-        """The groups as a table: id, label, size in documents, share of all, terms, and texts of exemplars."""
+        """The groups as a table, large ones first: id, label, documents, share of all, terms, texts of exemplars.
+
+        >>> [(row["label"], row["size"]) for row in ix.topics(3).rows()]
+        [('forest, hunts, deer, snowy', 6), ('Bake, butter, hot oven, bread', 6), ('planet, moons, sun', 6)]
+        """
         counts = Counter(self.assignments.values())
         sizes = [counts[each.id] if counts else each.size for each in self.concepts]
         total = max(1, sum(sizes))
-        return [
+        rows = [
             {
                 "id": each.id,
                 "label": each.label,
@@ -198,9 +217,14 @@ class Topics:
             }
             for each, size in zip(self.concepts, sizes, strict=True)
         ]
+        return sorted(rows, key=lambda row: -row["size"])  # concepts are in the order of their passages
 
     def to_pandas(self) -> Any:
-        """`rows` as a DataFrame."""
+        """`rows` as a DataFrame.
+
+        >>> ix.topics(3).to_pandas()[["label", "size"]].values.tolist()[0]
+        ['forest, hunts, deer, snowy', 6]
+        """
         return as_dataframe(self.rows(), TOPIC_COLUMNS)
 
     def __len__(self) -> int:

@@ -113,7 +113,11 @@ class Explanation:
         return "\n".join([" ".join(self.sentences), "", *lines, "", _sum(self)])
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain values that JSON can hold, and the sentences as `text`."""
+        """All fields as plain values that JSON can hold, and the sentences as `text`.
+
+        >>> sorted(ix.explain("who hunts mice", "owl").to_dict())[:4]
+        ['base', 'decided_at', 'dense', 'document_terms']
+        """
         names = [field.name for field in fields(self) if field.name not in ("path", "rival")]
         rival = self.rival
         return {
@@ -132,7 +136,11 @@ class Explanation:
         }
 
     def to_html(self) -> str:
-        """A self-contained fragment of HTML. Texts are escaped; colours are those of the page it stands in."""
+        """A self-contained fragment of HTML. Texts are escaped; colours are those of the page it stands in.
+
+        >>> ix.explain("who hunts mice", "owl").to_html()[:38]
+        '<section class="gossamer-explanation" '
+        """
         heads = "".join(f'<th style="{_style(column)}">{name}</th>' for column, name in enumerate(_COLUMNS))
         largest = max((abs(step.contribution) for step in self.path), default=0.0) or 1.0
         rows = "".join(_html_row(step, at == self.decided_at, largest) for at, step in enumerate(self.path))

@@ -1,14 +1,20 @@
 """What `Index` returns: documents, answers to a search, the state of an index and of a repair."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.plain_text import beginning
 from gossamer.results import notebook
 from gossamer.results.concepts import Concept
 from gossamer.results.explanation import Explanation
 from gossamer.results.tables import as_dataframe
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 HIT_COLUMNS: Final = ("id", "score", "text", "passage", "path", "dense", "lexical")
 """Columns of `Hits.rows` that come before those of the metadata."""
@@ -24,6 +30,19 @@ class Document:
 
     def __repr__(self) -> str:
         return f"Document({self.id!r}, {beginning(self.text, 60)!r}, {len(self.metadata)} fields)"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Passage:
+    """A part of a document with its vector."""
+
+    start: int
+    """Where it begins in the text, in characters."""
+    text: str
+    vector: npt.NDArray[np.float32]
+
+    def __repr__(self) -> str:
+        return f"Passage({self.start}, {beginning(self.text, 60)!r}, {len(self.vector)} dimensions)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,6 +91,9 @@ class Hits(list[Hit]):
         """The answers as a table: id, score, text, passage, path of labels, parts of the score, then the metadata.
 
         A field of the metadata that has the name of a column is called "metadata.<name>".
+
+        >>> [(row["id"], row["words"]) for row in ix.search("who hunts mice", k=2).rows()]
+        [('owl', 8), ('fox', 9)]
         """
         return [
             {
@@ -88,7 +110,11 @@ class Hits(list[Hit]):
         ]
 
     def to_pandas(self) -> Any:
-        """`rows` as a DataFrame."""
+        """`rows` as a DataFrame.
+
+        >>> ix.search("who hunts mice", k=2).to_pandas()[["id", "words"]].values.tolist()
+        [['owl', 8], ['fox', 9]]
+        """
         return as_dataframe(self.rows(), HIT_COLUMNS)
 
     def _repr_html_(self) -> str:

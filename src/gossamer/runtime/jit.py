@@ -7,13 +7,17 @@ lets a loop use vector registers), but NaN, infinity and signed zero keep their 
 Numba caches beside the source, in the user's cache folder, or in NUMBA_CACHE_DIR. Where none of these can be written,
 kernels are cached in a private temporary folder; where that cannot be created either, every process compiles them.
 
-Three private parts of Numba are used: the version of a cache file, `get_call_template` and the option `_nrt`. So
-pyproject.toml pins Numba below the first version not yet tested, and tests/runtime/test_jit.py fails if one of them
-changes its meaning.
+Compiling all kernels takes a minute of CPU time: `runtime/compiling.py` shares the work between processes, and with
+`runtime/shipped.py` there is none. Not done: subkernels of which no machine code is made, since they are inlined, would
+save 16 % of it, but that needs a code library of our own, from parts of Numba that change with its versions. Subkernels
+cached on disk take 8 % longer; to leave out wrappers for C saves nothing.
+
+Private parts of Numba are used: the classes of its cache and the lock of its compiler (`runtime/kernel_cache.py`),
+`get_call_template` and the option `_nrt`. So pyproject.toml pins Numba below the first version not yet tested, and
+tests/runtime fails if one of them changes its meaning.
 """
 
 import atexit
-import hashlib
 import logging
 import os
 import shutil
@@ -22,27 +26,24 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numba
+
+from gossamer.runtime.kernel_cache import KernelCache, use_cache
 
 logger = logging.getLogger("gossamer")
 
 F = TypeVar("F", bound=Callable[..., object])
 
-KERNEL_ROOMS: Final = ("runtime", "whitening", "neighbours", "tree", "graph", "plane", "rank", "lexical")
-"""The packages of gossamer that contain kernels."""
-
 _REASSOCIATED: Final = {"fastmath": {"reassoc", "contract", "arcp"}}
 _ORDERED: Final = {"fastmath": {"contract"}}
-_CACHED: Final = {"cache": True}
 _INTERNAL: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
 
 
 def kernel(function: F) -> F:
     """Compile `function` at its first call."""
-    return _compiled(function, _REASSOCIATED | _CACHED)
+    return _cached(_compiled(function, _REASSOCIATED))
 
 
 def subkernel(function: F) -> F:
@@ -56,7 +57,7 @@ def subkernel(function: F) -> F:
 
 def ordered_kernel(function: F) -> F:
     """Compile a kernel that adds in the order written, so that equal input gives equal bits wherever it is inlined."""
-    return _compiled(function, _ORDERED | _CACHED)
+    return _cached(_compiled(function, _ORDERED))
 
 
 def ordered_subkernel(function: F) -> F:
@@ -65,13 +66,7 @@ def ordered_subkernel(function: F) -> F:
 
 
 def _compiled(function: F, options: dict[str, Any]) -> F:
-    compiled = _njit(function, options)
-    # Numba discards a cached kernel only when the file that defines it changes, but kernels are inlined into each other
-    # across files. It does not unpickle an index file of another version, which may name modules that are gone. So the
-    # version contains a hash of all sources.
-    cache_file = getattr(compiled._cache, "_cache_file", None)
-    if cache_file is not None:
-        cache_file._version = f"{numba.__version__} {_SOURCES}"
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
     # A kernel that other kernels call with an int32, an int64 and a constant would be compiled three times.
     template = compiled.get_call_template
     compiled.get_call_template = lambda args, kws: template(tuple(map(_widened, args)), kws)
@@ -79,21 +74,28 @@ def _compiled(function: F, options: dict[str, Any]) -> F:
     return kernel
 
 
-def _njit(function: Callable[..., object], options: dict[str, Any]) -> Any:
-    """`function` as a Numba dispatcher, cached if any folder can be written."""
-    options = {"nogil": True, "error_model": "numpy", **options}
+def _cached(kernel: F) -> F:
+    """Cache a kernel on disk, if any folder can be written."""
+    compiled: Any = kernel
+    cache = _cache_of(compiled.py_func)
+    if cache is not None:
+        use_cache(compiled, cache)
+    return kernel
+
+
+def _cache_of(function: Callable[..., object]) -> KernelCache | None:
     try:
-        return numba.njit(**options)(function)
+        return KernelCache(function)
     except RuntimeError as error:
         if "no locator" not in str(error):
             raise
     folder = _temporary_cache()
     if folder is None:
-        return numba.njit(**{**options, "cache": False})(function)
+        return None
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, folder  # for this kernel only: other packages keep their folder
     try:
-        return numba.njit(**options)(function)
+        return KernelCache(function)
     finally:
         config.CACHE_DIR = before
 
@@ -128,13 +130,3 @@ def _widened(kind: Any) -> Any:
     types: Any = numba.types
     kind = types.unliteral(kind)
     return types.int64 if isinstance(kind, types.Integer) else kind
-
-
-def _digest() -> str:
-    """A hash of all sources that contain kernels."""
-    package = Path(__file__).parent.parent
-    sources = sorted(source for room in KERNEL_ROOMS for source in (package / room).glob("*.py"))
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-
-
-_SOURCES: Final = _digest()

@@ -40,6 +40,7 @@ _INSIDE: Final = "something went wrong inside the server: its log says what, und
 _DETAILS: Final[dict[type[errors.GossamerError], str]] = {
     errors.ReadOnlyError: "this index is served for reading only: ask whoever runs the server",
     errors.DegradedError: "this index can be searched, but not changed until whoever runs the server repairs it",
+    errors.LockedError: "another process is writing to this index, and nothing was changed: try again in a moment",
     errors.OutOfMemoryError: "the server has too little memory for this, and nothing was changed: ask for less, or try "
     "again later",
 }

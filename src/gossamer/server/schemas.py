@@ -185,6 +185,7 @@ class Ids(_Request):
     model_config = _example(ids=["notes/plants.md", "notes/bread.md"])
 
     ids: list[DocumentId] = Field(max_length=_ITEMS, fail_fast=True)
+    skip_unknown: bool = Field(False, description="Leave out ids that are not there, instead of 404.")
 
 
 class DeleteRequest(_Request):

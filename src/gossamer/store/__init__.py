@@ -10,6 +10,7 @@
     log         a change as one transaction; reading it again    Change, Step
     snapshots   saved trees
     label_file  labels of concepts, as text                      read_labels, write_labels
+    inspection  compares files and rows with their checksums     inspect
     pages       checksums of the database's pages                PageSums
     wal         reads SQLite's write-ahead log                   read_wal, FrameCount
     backup      copies an index that is in use                   back_up

@@ -11,7 +11,7 @@ from typing import Final
 
 from gossamer.errors import NotAnIndexError
 from gossamer.files.bundle import MANIFEST
-from gossamer.files.file_lock import LockFile
+from gossamer.files.file_lock import Presence
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, schema
 from gossamer.store.database import Database, translated
@@ -39,11 +39,11 @@ def back_up(database: Database, source: Layout | None, target: Layout) -> int:
 
 def _back_up(database: Database, source: Layout | None, target: Layout) -> int:
     earlier = _earlier_copy(target)
-    lock = LockFile(target.lock)
+    presence = Presence(target.folder)
     draft: Layout | None = None
     try:
         if earlier is not None:
-            lock.acquire()
+            presence.enter_alone()
         target.folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Layout(Path(mkdtemp(prefix=f".{target.folder.name}.", dir=target.folder.parent)))
         draft.folder.chmod(0o755)
@@ -57,7 +57,7 @@ def _back_up(database: Database, source: Layout | None, target: Layout) -> int:
         replace_folder(draft, target)
         return seq
     finally:
-        lock.release()
+        presence.leave()
         if draft is not None:
             remove_folder(draft.folder)
 

@@ -1,8 +1,8 @@
 """Connections to documents.sqlite, and SQLite's errors translated into `GossamerError`.
 
-A writer has one connection to write with. Every read borrows a connection from a pool, in any thread; where the index
-was opened for reading alone, the borrowed connection sees one state of the database until it is given back. An index in
-memory has a single connection for everything.
+A writer has one connection to write with. Every read borrows a connection from a pool, in any thread, which sees one
+state of the database until it is given back, whatever others commit meanwhile. An index in memory has a single
+connection for everything.
 
 A connection must not be used, nor even closed, in a child process that was forked from the one that opened it (SQLite's
 "How to corrupt", section 2.6). A child raises `ForkedError` and never closes the connections it inherited.
@@ -97,8 +97,7 @@ class Database:
             db = self._borrow()
             try:
                 with _within_deadline(db):
-                    if not self._writable:  # another process may commit meanwhile
-                        db.execute("BEGIN")
+                    db.execute("BEGIN")
                     yield db
             finally:
                 if db.in_transaction:
@@ -174,14 +173,23 @@ class Database:
                 raise
             return copy
 
-    def close(self) -> None:
-        """Close every connection. Closing the last one to a file checkpoints and deletes the write-ahead log."""
+    def close(self, *, keep_log: bool = False) -> None:
+        """Close every connection. Closing the last one to a file checkpoints and deletes the write-ahead log.
+
+        `keep_log`: it stays. SQLite checkpoints when a connection that can write is the last one, so it goes first.
+        """
         if not self._process.is_current():
             return
         with self._exclusive, self._pool:
+            if self._closed:
+                return
             self._closed = True
+            if keep_log and self._file is not None:
+                with suppress(sqlite3.Error):
+                    _probe(self._connect(self._reads))
             main = [self._main] if self._file is None or self._writable else []
-            for db in [*(set(self._all) - set(main)), *main]:  # the writing one last: only it may checkpoint
+            others = list(set(self._all) - set(main))
+            for db in [*main, *others] if keep_log else [*others, *main]:
                 with suppress(sqlite3.Error):
                     db.close()
             self._idle.clear()

@@ -24,7 +24,9 @@ class Layout:
     labels               labels of concepts; made again where the file is missing, damaged or behind
     plane/               where documents lie in the plane; made again if it is missing
     encoded-<name>       vectors of another encoder, while the index is encoded again
-    writer.lock          held by the process that writes
+    writer.lock          held by who writes, for one operation, and names it
+    writer.queue         held by who writes next
+    reencoding.lock      held by who encodes the index again
     """
 
     folder: Path
@@ -41,8 +43,13 @@ class Layout:
 
     @property
     def lock(self) -> Path:
-        """The writer's lock."""
+        """The lock of who writes."""
         return self.folder / "writer.lock"
+
+    @property
+    def reencoding_lock(self) -> Path:
+        """The lock of who encodes all texts with another encoder."""
+        return self.folder / "reencoding.lock"
 
     @property
     def labels(self) -> Path:
@@ -51,7 +58,7 @@ class Layout:
 
     @property
     def labels_draft(self) -> Path:
-        """Where labels are written before they are renamed; one name, since only the writer writes it."""
+        """Where labels are written before they are renamed; one name, since they are written in a turn."""
         return self.folder / ".labels"
 
     @property

@@ -127,6 +127,12 @@ def read_step(db: sqlite3.Connection, seq: int, kind: Kind) -> Step:
     return Step(seq, kind, np.array(removed, np.int64), numbers, vectors)
 
 
+def work_after(db: sqlite3.Connection, seq: int) -> int:
+    """The work of all steps after operation `seq`, as `Step.work` estimates it."""
+    query = "SELECT ifnull(sum(born + gone + 10), 0) FROM operations WHERE seq > ?"
+    return int(db.execute(query, (seq,)).fetchone()[0])
+
+
 def drop_history(db: sqlite3.Connection, seq: int, settings: Settings) -> Settings:
     """Delete what only a replay from before operation `seq` would need; returns the settings that say so."""
     upgrade(db)

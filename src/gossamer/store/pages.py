@@ -5,9 +5,9 @@
 The header contains the number of the newest acknowledged operation. It shows when committed operations are missing, as
 after SQLite's write-ahead log was damaged or removed.
 
-A checkpoint copies pages from the write-ahead log into the database. Only `Store` starts one, and it writes the sums of
-these pages before the log can be overwritten. So a page that is not in the log matches its sum, unless it was damaged
-or another program wrote to the file; `Store` then checks the content of the database.
+A checkpoint copies pages from the write-ahead log into the database. Only `Store` starts one, under the write lock, and
+it writes the sums of these pages before the log can be overwritten. So a page that is not in the log matches its sum,
+unless it was damaged or another program wrote to the file; `Store` then checks the content of the database.
 
 This module opens the database only while this process has no connection to it: closing a file drops all locks that
 the process holds on it, SQLite's included.

@@ -324,6 +324,18 @@ def vectors_in_order(db: sqlite3.Connection, passages: Sequence[PassageNumber]) 
     return vectors[places]
 
 
+def mean_vectors(db: sqlite3.Connection, documents: Sequence[DocumentNumber]) -> Floats:
+    """The mean of the vectors of each document's passages, a row for each document."""
+    query = f"SELECT passage, document FROM passages WHERE gone IS NULL AND document IN {_LISTED}"
+    owner = dict(db.execute(query, (_listed(documents),)))
+    passages, vectors = vectors_of(db, owner)
+    known, places = np.unique([owner[passage] for passage in passages.tolist()], return_inverse=True)
+    sums = np.zeros((len(known), vectors.shape[1]))
+    np.add.at(sums, places, vectors)
+    means: Floats = (sums / np.bincount(places, minlength=len(known))[:, None]).astype(np.float32)
+    return means[np.searchsorted(known, np.array(documents, np.int64))]
+
+
 def next_number(db: sqlite3.Connection, table: str) -> int:
     """The number that the next row of `table` gets; numbers of removed rows are not reused."""
     row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()

@@ -2,32 +2,34 @@
 
 documents.sqlite holds everything that cannot be derived. Where it is damaged, opening raises an error that names the
 cure. The tree is derived from it by `gossamer.index.replay`.
+
+Several processes may have one index open to write. Whatever changes a file of the folder is done in a `turn`: under a
+lock that is held for one operation. What is derived, and may be of an older state, is saved in `turn_at`.
 """
 
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 from uuid import uuid4
 
 from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexError, StateError
-from gossamer.files.file_lock import LockFile
+from gossamer.files.file_lock import LockFile, Presence
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, rows, schema
 from gossamer.store.database import Database, is_open_here, opening_lock, translated
+from gossamer.store.inspection import Files, check_is_index, check_rows, inspect
 from gossamer.store.layout import Layout, disk_errors, remove_folder, sync_folder
-from gossamer.store.names import read_names
 from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
 from gossamer.store.snapshots import Snapshot, is_snapshot_of, read_snapshot, remove_drafts, remove_old, write_snapshot
 from gossamer.store.wal import FrameCount, read_wal
 
 Mode: TypeAlias = Literal["w", "r"]
-_Files: TypeAlias = Literal["intact", "altered", "without checksums"]
 
 _log = logging.getLogger("gossamer.store")
 
@@ -40,8 +42,11 @@ _READER_WAIT = 0.1
 _VACUUM_WAIT = 5.0
 """Seconds that emptying the log after a vacuum waits for readers."""
 
-_INSPECTIONS = 3
-"""How often files that seem to be damaged are read before they are taken for damaged."""
+_CLOSING_WAIT = 1.0
+"""Seconds that closing waits for another writer. Without its turn it leaves the write-ahead log as it is."""
+
+TIMEOUT = 60.0
+"""Seconds that a change waits for other writers, unless it is told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,13 @@ class Policy:
 class Store:
     """Documents, log and snapshots of one index, on disk or in memory."""
 
-    def __init__(self, layout: Layout | None, database: Database, lock: LockFile | None) -> None:
+    def __init__(self, layout: Layout | None, database: Database, presence: Presence | None, timeout: float) -> None:
+        """`presence` is held until the store is closed; without one it is for reading alone, or in memory."""
         self.layout = layout
         self.database = database
         self.policy = Policy()
-        self._lock = lock
+        self._presence = presence
+        self._timeout = timeout
         self._closed = True  # until it is open, there is nothing to close
         self._sums = None if layout is None else PageSums(layout.documents)
         self._frames = None if layout is None else FrameCount(layout.wal)
@@ -89,10 +96,10 @@ class Store:
         database = Database(None, writable=True)
         schema.create(database.begin(), settings)
         database.commit()
-        return cls(None, database, None)
+        return cls(None, database, None, 0.0)
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], settings: Settings) -> Self:
+    def create(cls, path: str | os.PathLike[str], settings: Settings, timeout: float = TIMEOUT) -> Self:
         """A store in a new folder, open for writing. The folder is made under another name, then renamed."""
         layout = Layout(Path(path).absolute())
         if layout.folder.exists() and (not layout.folder.is_dir() or any(layout.folder.iterdir())):
@@ -100,54 +107,62 @@ class Store:
                 f"{layout.folder} exists: open it with Index.open if it is an index, or choose another path"
             )
         draft = Layout(layout.folder.with_name(f".{layout.folder.name}.{uuid4().hex[:12]}"))
-        lock = LockFile(draft.lock)
         try:
             with disk_errors(f"{layout.folder} could not be made"), uninterrupted():
                 draft.folder.mkdir(parents=True)
-                lock.acquire()
                 _create_database(draft, settings)
                 os.rename(draft.folder, layout.folder)
                 sync_folder(layout.folder.parent)
-                return cls._open(layout, lock)
         except BaseException:
-            lock.release()
             remove_folder(draft.folder)
             raise
+        return cls.open(layout.folder, "w", timeout)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], mode: Mode) -> Self:
-        """The store in a folder, for writing or for reading alone."""
+    def open(cls, path: str | os.PathLike[str], mode: Mode, timeout: float = TIMEOUT, *, alone: bool = False) -> Self:
+        """The store in a folder, for writing or for reading alone.
+
+        `timeout`: seconds that a change waits for other writers. `alone`: raise where there are any that could write.
+        """
         layout = Layout(Path(path).absolute())
-        _check_is_index(layout)
+        check_is_index(layout)
         if mode == "r":
-            return cls._open(layout, None)
-        lock = LockFile(layout.lock)
+            return cls._open(layout, None, timeout, mend=False)
+        presence, lock = Presence(layout.folder), LockFile(layout.lock)
         try:
-            lock.acquire()
-            remove_drafts(layout)
-            return cls._open(layout, lock)
+            if alone:
+                presence.enter_alone()
+            else:
+                presence.enter(timeout)
+            mend = lock.acquire_if_free()  # else another process has it open, and has looked at it
+            if mend:
+                remove_drafts(layout)
+            return cls._open(layout, presence, timeout, mend=mend)
         except BaseException:
-            lock.release()
+            presence.leave()
             raise
+        finally:
+            lock.release()
 
     @classmethod
-    def _open(cls, layout: Layout, lock: LockFile | None) -> Self:
+    def _open(cls, layout: Layout, presence: Presence | None, timeout: float, *, mend: bool) -> Self:
         """Compare the files with their checksums, then open them; where they differ, check the content.
 
         Where there is a write-ahead log, all of this is done first with a connection that cannot write: closing one
         that can would copy the log into the database and delete it, and with it what a repair could still read.
+        `mend`: write checksums that are missing; the caller holds the lock.
         """
         with opening_lock:
-            files = _inspect(layout)
-            if lock is None or files == "altered" or layout.has_wal():
-                reader = cls._checked(layout, None, files)
-                if lock is None:
+            files = inspect(layout)
+            if presence is None or files == "altered" or layout.has_wal():
+                reader = cls._checked(layout, None, timeout, files)
+                if presence is None:
                     return reader
                 reader.database.close()
                 files = "without checksums" if files == "altered" else files
-            store = cls._checked(layout, lock, files)
+            store = cls._checked(layout, presence, timeout, files)
             try:
-                if files != "intact":
+                if mend and files != "intact":
                     store._rebuild_sums()
                 return store
             except BaseException:
@@ -155,13 +170,14 @@ class Store:
                 raise
 
     @classmethod
-    def _checked(cls, layout: Layout, lock: LockFile | None, files: _Files) -> Self:
-        database = Database(layout.documents, writable=lock is not None)
+    def _checked(cls, layout: Layout, presence: Presence | None, timeout: float, files: Files) -> Self:
+        database = Database(layout.documents, writable=presence is not None)
         try:
-            store = cls(layout, database, lock)
+            store = cls(layout, database, presence, timeout)
             if files == "altered":
                 _log.warning("%s is damaged, or another program wrote to it: checking all of it", store.where)
-                store.check_content()  # passes where another program wrote to it, or only the checksums are damaged
+                with store.reading() as db:  # passes where another program wrote to it, or only the sums are damaged
+                    store.check_content(db)
             return store
         except BaseException:
             database.close()
@@ -190,19 +206,34 @@ class Store:
                 self.close()
 
     def close(self) -> None:
-        """Checkpoint, close the files and release the lock. In a child process that was forked this does nothing."""
+        """Checkpoint and close the files. In a child process that was forked this does nothing."""
         if not self.database.is_of_this_process():
             return
         with uninterrupted():
             self._closed = True
             try:
-                if self.writable and self.layout is not None:
-                    with suppress(GossamerError, MemoryError):  # what stays in the write-ahead log is durable there
-                        self._empty_log()
+                if self._presence is None:
+                    self.database.close()
+                else:
+                    self._close_for_writing()
             finally:
+                if self._presence is not None:
+                    self._presence.leave()
+
+    def _close_for_writing(self) -> None:
+        """Empty the write-ahead log and close the database, both in a turn.
+
+        Where another process has the turn, the log is left to it: SQLite, which would copy it, knows no checksums.
+        """
+        try:
+            with self.turn(_CLOSING_WAIT):
+                with suppress(GossamerError, MemoryError):  # what stays in the write-ahead log is durable there
+                    self._empty_log()
                 self.database.close()
-                if self._lock is not None:
-                    self._lock.release()
+        except GossamerError as error:
+            _log.info("the log of %s stays as it is: %s", self.where, error)
+        finally:
+            self.database.close(keep_log=True)
 
     @property
     def where(self) -> str:
@@ -211,8 +242,8 @@ class Store:
 
     @property
     def writable(self) -> bool:
-        """Whether changes can be made: the lock is held, or the store is in memory."""
-        return self._lock is not None or self.layout is None
+        """Whether changes can be made: it was opened for that, or is in memory."""
+        return self._presence is not None or self.layout is None
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection to read with."""
@@ -222,6 +253,46 @@ class Store:
         """Read the settings again, which another process may have changed."""
         self.settings = schema.read_settings(db)
         return self.settings
+
+    # -- taking turns ------------------------------------------------------------------------------
+
+    @contextmanager
+    def turn(self, timeout: float | None = None) -> Iterator[None]:
+        """Keep other writers away until the block ends; `LockedError` where they are not done in time."""
+        if self.layout is None:
+            yield
+            return
+        lock = LockFile(self.layout.lock)
+        try:
+            lock.acquire(self._timeout if timeout is None else timeout)
+            self.check_is_current()
+            yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def turn_at(self, operation: int) -> Iterator[bool]:
+        """A turn to save what was made of the tree at an operation, if it can be had without waiting.
+
+        Yields False where another one is writing, or has written since: then what it deleted must not be saved again.
+        """
+        if self.layout is None or not self.writable:
+            yield False
+            return
+        lock = LockFile(self.layout.lock)
+        try:
+            taken = lock.acquire_if_free() and self.database.is_current()
+            if taken:
+                with self.reading() as db:
+                    taken = log.last_seq(db) == operation
+            yield taken
+        finally:
+            lock.release()
+
+    def check_is_current(self) -> None:
+        """Raise where the database is not the one that was opened."""
+        if not self.database.is_current():
+            raise StateError(f"{self.where} was replaced, by a repair or a restored copy: open it again")
 
     # -- changing ----------------------------------------------------------------------------------
 
@@ -399,56 +470,12 @@ class Store:
             "place. Restore it from a copy, or go on with what is there after gossamer repair"
         )
 
-    def check_content(self) -> None:
+    def check_content(self, db: sqlite3.Connection) -> None:
         """Raise `CorruptError` unless pages, rows and log of the database are sound."""
-        with self.reading() as db:
-            verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            if verdict != "ok":
-                raise CorruptError(f"documents.sqlite of {self.where} is damaged ({rows.CURE}): {verdict}")
-            _check_rows(db, schema.read_settings(db))
-
-
-def _inspect(layout: Layout) -> _Files:
-    """Compare every page of the database with its checksum, and look for damage in the write-ahead log.
-
-    A writer in another process may be in the middle of a checkpoint, so a page that seems to be damaged is read again:
-    it is damaged only if it stays so.
-    """
-    if is_open_here(layout.documents):
-        return "intact"  # this process compared it when it opened it first
-    sums = PageSums(layout.documents)
-    damaged: set[int] | None = None
-    for _ in range(_INSPECTIONS):
-        wal = read_wal(layout.wal)
-        if not sums.file.exists():
-            return "altered" if wal.truncated else "without checksums"
-        if sums.acknowledged() is None:
-            return "altered"
-        found = {0, *sums.damaged(wal)} if wal.truncated else set(sums.damaged(wal))
-        damaged = found if damaged is None else damaged & found
-        if not damaged:
-            return "intact"
-    return "altered"
-
-
-def _check_rows(db: sqlite3.Connection, settings: Settings) -> None:
-    """Raise unless every row has the checksum it was written with, and no row is missing."""
-    documents = {row.document for row in rows.all_documents(db)}
-    owners = {row.document for row in rows.all_passages(db)}
-    if owners != documents:
-        raise CorruptError(f"{len(documents)} documents, but passages of {len(owners)}: run gossamer repair")
-    largest = {
-        "documents": max(documents, default=0),
-        "passages": int(db.execute("SELECT ifnull(max(passage), 0) FROM passages").fetchone()[0]),
-    }
-    for table, number in largest.items():
-        if rows.next_number(db, table) <= number:
-            raise CorruptError(f"the numbering of {table} was altered: run gossamer repair")
-    rows.vectors_where(db, "gone IS NULL", ())
-    rows.read_encoder_state(db)
-    read_names(db)
-    for _ in log.steps_after(db, max(settings.forgotten, log.last_refit(db))):
-        pass
+        verdict = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if verdict != "ok":
+            raise CorruptError(f"documents.sqlite of {self.where} is damaged ({rows.CURE}): {verdict}")
+        check_rows(db, schema.read_settings(db))
 
 
 def _create_database(layout: Layout, settings: Settings) -> None:
@@ -460,13 +487,3 @@ def _create_database(layout: Layout, settings: Settings) -> None:
     finally:
         database.close()
     PageSums(layout.documents).rebuild(settings.identity, 0)
-
-
-def _check_is_index(layout: Layout) -> None:
-    if not layout.folder.is_dir():
-        raise NotAnIndexError(f"there is no index at {layout.folder}: make one with Index.create or gossamer index")
-    if layout.documents.is_file():
-        return
-    if layout.snapshots() or layout.lock.exists():
-        raise CorruptError(f"{layout.documents} is missing: restore it from a copy, the rest cannot do without it")
-    raise NotAnIndexError(f"{layout.folder} is not an index: it has no {layout.documents.name}")

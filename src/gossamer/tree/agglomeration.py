@@ -62,26 +62,31 @@ SMALL_CONCEPT: Final = 12
 # -- nearest neighbours of the leaves ------------------------------------------------------------------
 
 
+def codes_of(points: Floats) -> Bytes:
+    """The codes of points that are in steps of a grid."""
+    codes = np.empty(points.shape, np.int8)
+    in_threads(lambda first, last: encode_rows(points[first:last], codes[first:last]), len(points))
+    return codes
+
+
 def nearest_neighbours(
-    points: Floats,
+    codes: Bytes,
     width: int,
     progress: Callable[[float], None],
     *,
     order: Longs | None = None,
     largest_group: int = LARGEST_GROUP,
 ) -> Nearest:
-    """The `width` nearest others of each point, or NEIGHBOURS if that is more, by codes; points are in steps of a grid.
+    """The `width` nearest others of each code, or NEIGHBOURS if that is more.
 
-    More than `largest_group` points are divided into groups of those that stand together in `order`, or where that is
-    None, in an order of their own; only points of one group are compared. `progress` is called with the share that is
+    More than `largest_group` codes are divided into groups of those that stand together in `order`, or where that is
+    None, in an order of their own; only codes of one group are compared. `progress` is called with the share that is
     done.
     """
-    count = len(points)
+    count = len(codes)
     width = max(0, min(max(width, NEIGHBOURS), count - 1))
     if width == 0:
         return Nearest(np.empty((count, 0), np.int32), np.empty((count, 0), np.float32))
-    codes = np.empty(points.shape, np.int8)
-    in_threads(lambda first, last: encode_rows(points[first:last], codes[first:last]), count)
     if count <= largest_group:
         return nearest_of_all(codes, width, progress)
     groups = np.array_split(_order_by_pivots(codes) if order is None else order, -(-count // largest_group))
@@ -153,7 +158,7 @@ def agglomerate(
             near = near_by_links(clusters, links, merges[:made], neighbours)
         else:
             to_steps(points, choose_robust_grid(points))
-            near = nearest_neighbours(points, neighbours, lambda share: None).places[:, :neighbours].copy()
+            near = nearest_neighbours(codes_of(points), neighbours, lambda share: None).places[:, :neighbours].copy()
         until = max(exact, len(points) // _REFRESHED)
         made = _merge_nearest(clusters, near, until, merges, made)
         if alive.all():  # links lead nowhere: compare all

@@ -149,6 +149,13 @@ def used(t: TreeArrays) -> dict[str, npt.NDArray[Any]]:
     return {name: array[: rows.get(name, len(array))] for name, array in t._asdict().items()}
 
 
+def leaf_vectors(t: TreeArrays) -> Floats:
+    """The vectors of all leaves, in the order of their rows; a view where no row is free."""
+    rows = int(t.meta[Meta.LEAF_ROWS])
+    alive = np.isfinite(t.norm[:rows])
+    return t.vectors[:rows] if alive.all() else t.vectors[:rows][alive]
+
+
 def _longer(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
     """A copy of `array` with at least `rows`, and half as many again as before: growing takes linear time in all."""
     longer = np.empty((max(rows, len(array) * 3 // 2), *array.shape[1:]), array.dtype)

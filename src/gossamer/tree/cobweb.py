@@ -82,7 +82,11 @@ class CobwebTree:
     # -- insertion and removal ---------------------------------------------------------------------
 
     def insert(self, x: npt.ArrayLike) -> int:
-        """Insert one vector; returns its document number."""
+        """Insert one vector; returns its document number.
+
+        >>> CobwebTree(dim=2).insert([0.5, 1.0])
+        0
+        """
         X = as_vectors(x, self.dim)
         if len(X) != 1:
             raise DimensionError(f"insert takes one vector, got {len(X)}: use insert_many")
@@ -93,6 +97,9 @@ class CobwebTree:
 
         `progress(done, total)` is called after every few thousand rows. An exception from it, or Ctrl-C, stops there:
         the rows reported so far are in the tree, which is valid, and the rest are not.
+
+        >>> CobwebTree(dim=2).insert_many([[0, 0], [9, 9]]).tolist()
+        [0, 1]
         """
         X = as_vectors(X, self.dim)
         first = self.next_document
@@ -154,7 +161,14 @@ class CobwebTree:
             rehash(self._t)
 
     def remove(self, documents: int | Iterable[int]) -> None:
-        """Remove one document, or several at once: all of them or, if one is not there, none."""
+        """Remove one document, or several at once: all of them or, if one is not there, none.
+
+        >>> tree = CobwebTree(dim=2)
+        >>> numbers = tree.insert_many([[0, 0], [9, 9], [0, 1]])
+        >>> tree.remove([0, 1])
+        >>> len(tree)
+        1
+        """
         numbers = [documents] if isinstance(documents, int | np.integer) else list(documents)
         gone = np.array([self._known_document(document) for document in numbers], np.int64)
         if len(np.unique(gone)) < len(gone):
@@ -169,6 +183,9 @@ class CobwebTree:
 
         The tree is that of `insert_many` and `rebuild`, in less time: the way to load much into an empty tree. All rows
         are inserted or, after an error or Ctrl-C, none. For the options see `rebuild`.
+
+        >>> CobwebTree(dim=2).agglomerate([[0, 0], [9, 9], [0, 1]]).tolist()
+        [0, 1, 2]
         """
         X = as_vectors(X, self.dim)
         first = self.next_document
@@ -202,6 +219,11 @@ class CobwebTree:
         passes: up to `largest_group` leaves are compared each with each, in one pass. More are compared in groups of
             leaves that are near by a first look; each further pass groups them by the tree of the pass before.
         keep: how many nearest neighbours of each leaf `take_neighbours` returns.
+
+        >>> tree = CobwebTree(dim=2)
+        >>> numbers = tree.insert_many([[0, 0], [9, 9], [0, 1], [9, 8]])
+        >>> tree.rebuild().passes
+        1
         """
         passes, largest_group = positive(passes, "passes"), positive(largest_group, "largest_group")
         options = BuildOptions(keep, largest_group=largest_group)
@@ -282,19 +304,41 @@ class CobwebTree:
         return f"CobwebTree(dim={self.dim}, acuity={self.acuity:g}, documents={self.n_documents}, nodes={self.n_nodes})"
 
     def node(self, node: int) -> NodeView:
-        """A read-only view of a node. The id of a node does not change while the node exists."""
+        """A read-only view of a node. The id of a node does not change while the node exists.
+
+        >>> tree = CobwebTree(dim=2)
+        >>> tree.node(tree.leaf(tree.insert([0.5, 1.0]))).mean.tolist()
+        [0.5, 1.0]
+        """
         return NodeView(self._t, node)
 
     def documents_below(self, node: int) -> Longs:
-        """The documents below a node, in ascending order."""
+        """The documents below a node, in ascending order.
+
+        >>> tree = CobwebTree(dim=2)
+        >>> numbers = tree.insert_many([[0, 0], [9, 9]])
+        >>> tree.documents_below(tree.root).tolist()
+        [0, 1]
+        """
         return views.documents_below(self._t, self.node(node).id)
 
     def leaf(self, document: int) -> int:
-        """The id of the leaf that holds a document."""
+        """The id of the leaf that holds a document.
+
+        >>> tree = CobwebTree(dim=2)
+        >>> tree.leaf(tree.insert([0.5, 1.0])) == tree.root
+        True
+        """
         return int(self._t.leaf[self._known_document(document)])
 
     def path(self, document: int) -> tuple[int, ...]:
-        """The nodes from the root to the document's leaf."""
+        """The nodes from the root to the document's leaf.
+
+        >>> tree = CobwebTree(dim=2)
+        >>> numbers = tree.insert_many([[0, 0], [9, 9]])
+        >>> tree.path(1) == (tree.root, tree.leaf(1))
+        True
+        """
         node = self.leaf(document)
         path = [node]
         while (node := int(self._t.parent[node])) != NONE:
@@ -302,7 +346,13 @@ class CobwebTree:
         return tuple(reversed(path))
 
     def stats(self) -> TreeStats:
-        """The shape of the tree, and how often each operator was applied."""
+        """The shape of the tree, and how often each operator was applied.
+
+        >>> tree = CobwebTree(dim=2)
+        >>> numbers = tree.insert_many([[0, 0], [9, 9]])
+        >>> tree.stats().leaves, tree.stats().operators["fringe"]
+        (2, 1)
+        """
         meta = self._t.meta
         branching = Counter(views.branching(self._t).tolist())
         return TreeStats(
@@ -323,7 +373,10 @@ class CobwebTree:
         )
 
     def check(self) -> None:
-        """Raise `InvariantError` if anything in the tree is inconsistent: links, counts, moments, entropies."""
+        """Raise `InvariantError` if anything in the tree is inconsistent: links, counts, moments, entropies.
+
+        >>> CobwebTree(dim=2).check()
+        """
         check_tree(self._t)
 
     def _known_document(self, document: Any) -> int:
@@ -338,12 +391,20 @@ class CobwebTree:
     # -- disk --------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tree into the folder `path`: safetensors and a manifest with checksums."""
+        """Write the tree into the folder `path`: safetensors and a manifest with checksums.
+
+        >>> CobwebTree(dim=2).save("tree")
+        """
         write_bundle(path, "tree", self.to_bundle())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CobwebTree:
-        """Read a tree that `save` wrote: it has the same ids and grows as the saved one would have."""
+        """Read a tree that `save` wrote: it has the same ids and grows as the saved one would have.
+
+        >>> CobwebTree(dim=2).save("tree")
+        >>> CobwebTree.load("tree")
+        CobwebTree(dim=2, acuity=5, documents=0, nodes=0)
+        """
         return cls.from_bundle(read_bundle(path, "tree"))
 
     def to_bundle(self) -> Bundle:

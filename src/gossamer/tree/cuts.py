@@ -90,6 +90,38 @@ def nested_cuts(tree: TreeArrays, sizes: Sequence[int]) -> list[list[Group]]:
     return cuts
 
 
+def linkage(tree: TreeArrays, cut: Sequence[Group]) -> Doubles:
+    """How the tree merges the groups of a cut again, two at a time, as a linkage matrix of SciPy.
+
+    A row has the numbers of the two that are merged, the height and the number of groups in the union. Groups have
+    their numbers in `cut`; the union of row i is number len(cut) + i. The height is the utility that the merge loses,
+    for each document of the tree, and at least that of the merges below it.
+    """
+    if len(cut) < 2:
+        return np.empty((0, 4))
+    pairs = BinaryTree(*_as_pairs(tree))
+    at = {(group.node, len(group.without)): number for number, group in enumerate(cut)}
+    places = np.flatnonzero(np.isin(pairs.node, [group.node for group in cut])).tolist()
+    keys = ((place, (int(pairs.node[place]), int(pairs.taken[place]))) for place in places)
+    number = {place: at[key] for place, key in keys if key in at}
+    above: set[int] = set()
+    for place in number:
+        while (place := int(pairs.above[place])) not in above and place != NONE:
+            above.add(place)
+    height, count = dict.fromkeys(number, 0.0), dict.fromkeys(number, 1)
+    for place in sorted(above, reverse=True):  # children first
+        left, right = int(pairs.left[place]), int(pairs.right[place])
+        lost = (pairs.cost[place] - pairs.cost[left] - pairs.cost[right]) / (2 * tree.size[pairs.node[0]])
+        height[place] = max(float(lost), height[left], height[right])
+        count[place] = count[left] + count[right]
+    rows: list[list[float]] = []
+    for place in sorted(above, key=lambda place: (height[place], -place)):
+        merged = sorted(number[child] for child in (int(pairs.left[place]), int(pairs.right[place])))
+        number[place] = len(cut) + len(rows)
+        rows.append([*merged, height[place], count[place]])
+    return np.array(rows, np.float64)
+
+
 # -- a tree as pairs -----------------------------------------------------------------------------------
 
 

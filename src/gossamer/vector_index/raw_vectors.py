@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from gossamer.array_types import Floats
 from gossamer.results import DocId
@@ -17,10 +18,13 @@ _CHUNK = 2048
 """Rows that are gathered without letting another thread run."""
 
 
+Kept: TypeAlias = npt.NDArray[np.float32 | np.float16]
+
+
 class RawVectors:
     """Vectors by id, kept in memory, or read from a source that has them anyway."""
 
-    def __init__(self, source: Source | None = None, vectors: dict[DocId, Floats] | None = None) -> None:
+    def __init__(self, source: Source | None = None, vectors: dict[DocId, Kept] | None = None) -> None:
         self._source = source
         self._vectors = {} if vectors is None else vectors
 
@@ -29,7 +33,20 @@ class RawVectors:
         """Whether the vectors are kept here."""
         return self._source is None
 
-    def add(self, ids: Iterable[DocId], E: Floats) -> None:
+    def to_keep(self, E: Floats) -> Kept:
+        """What to give to `add` for the rows of E: a copy where they are kept, of half the size if that is exact."""
+        if self._source is not None:
+            return E
+        halves = np.empty(E.shape, np.float16)
+        with np.errstate(over="ignore"):
+            for first in range(0, len(E), _CHUNK):
+                part = slice(first, first + _CHUNK)
+                halves[part] = E[part]
+                if not np.array_equal(halves[part], E[part]):
+                    return E.copy()
+        return halves
+
+    def add(self, ids: Iterable[DocId], E: Kept) -> None:
         """Keep the rows of E."""
         if self._source is None:
             self._vectors.update(zip(ids, E, strict=True))

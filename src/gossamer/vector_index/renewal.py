@@ -40,12 +40,14 @@ from gossamer.tree.agglomeration import NEIGHBOURS
 from gossamer.tree.anchoring import anchored_points, with_means
 from gossamer.tree.arrays import (
     DOCUMENT_FIELDS,
+    INNER_FIELDS,
     LEAF_FIELDS,
     NODE_FIELDS,
     RESERVE,
     Limit,
     Meta,
     TreeArrays,
+    leaf_vectors,
     rows_in_use,
 )
 from gossamer.tree.cobweb import CobwebTree
@@ -63,6 +65,7 @@ from gossamer.tree.rebuild import (
 from gossamer.tree.structure import hash_rows, rehash
 from gossamer.vector_index.core import Core, auto_acuity, finite
 from gossamer.vector_index.raw_vectors import RawVectors
+from gossamer.whitening.spectrum import Reordered
 from gossamer.whitening.whitening import Whitening
 
 _log = logging.getLogger("gossamer.vectors")
@@ -169,7 +172,7 @@ def renewed(
         graph = None if graph is None else search_graph.reprojected(graph, t)
     core = Core(whitener, CobwebTree(t.vectors.shape[1]))
     add_leaves(t, core.project(E))
-    t.limits[Limit.ACUITY] = policy.acuity or auto_acuity(t.vectors[_leaf_rows(t)])
+    t.limits[Limit.ACUITY] = policy.acuity or auto_acuity(leaf_vectors(t))
     known = None if graph is None else _known_by(graph, t)
     leaves = int(t.meta[Meta.LEAVES])
     keep = search_graph.neighbours_wanted(leaves, linked=policy.links) if graph is None else 0
@@ -221,8 +224,8 @@ def _touch_room(t: TreeArrays) -> None:
     documents = int(t.meta[Meta.DOCUMENTS])
     soon = period(documents) + window(documents)
     for name, rows in rows_in_use(t.meta).items():
-        array = getattr(t, name)
-        pages = array[rows : rows + soon].reshape(-1).view(np.uint8)[::_PAGE]
+        array, more = getattr(t, name), soon // 3 if name in INNER_FIELDS else soon
+        pages = array[rows : rows + more].reshape(-1).view(np.uint8)[::_PAGE]
         np.bitwise_or(pages, 0, out=pages)
 
 
@@ -295,10 +298,10 @@ def _fitted(start: Start, policy: Policy, E: Floats) -> Whitening | None:
         share = slice(None, None, max(1, len(E) // _DRIFT_SAMPLE))
         if not start.whitener.has_drifted(np.concatenate([sample.reshape(-1, E.shape[1]), E[share]])):
             return start.whitener
-    everything = np.concatenate([start.raw.of(ids).reshape(-1, E.shape[1]), E])
+    everything = np.concatenate([start.raw.of(ids).reshape(-1, E.shape[1]), E]) if ids else E
     template = type(policy.template)(**policy.template.get_params())
     # In an order of their own: the order of arrival would show in the last bits, and through them in the tree.
-    return template.fit(everything[content_order(everything)])
+    return template.fit(Reordered(everything, content_order(everything)))
 
 
 # -- in the background ---------------------------------------------------------------------------------

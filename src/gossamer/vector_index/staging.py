@@ -25,6 +25,7 @@ from gossamer.tree.cobweb import Progress
 from gossamer.tree.history import History
 from gossamer.tree.rebuild import content_order
 from gossamer.vector_index.core import Core, finite
+from gossamer.vector_index.raw_vectors import Kept
 from gossamer.vector_index.renewal import Renewal, period, renewed, start_of, window
 from gossamer.vector_index.state import VectorState
 from gossamer.whitening.whitening import Whitening
@@ -59,15 +60,16 @@ class Staged:
 def stage(
     state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], progress: Progress | None = None
 ) -> Staged:
-    """Do everything that can fail of adding the rows of E as `ids` and removing `removed`."""
+    """Do everything that can fail of adding the rows of E as `ids` and removing `removed`; E is not kept."""
     try:
+        if len(E) and len(E) >= len(state.ids) and state.settings.structure == "living":
+            with _contained(state, len(E)):
+                return _stage_bulk(state, E, ids, removed, progress)
+        E = E.copy()  # kept longer than this call
         if state.settings.structure == "cobweb":
             size = len(state.ids) - len(removed) + len(E)
             due = len(E) and state.raw is not None and _fit_is_due(state, size)
             return (_stage_fit if due else _stage_cobweb)(state, E, ids, removed, progress)
-        if len(E) and len(E) >= len(state.ids):
-            with _contained(state, len(E)):
-                return _stage_bulk(state, E, ids, removed, progress)
         return _stage_living(state, E, ids, removed, progress)
     except MemoryError as error:
         raise OutOfMemoryError(
@@ -141,7 +143,7 @@ def _adopt(state: VectorState, core: Core, history: History) -> None:
     state.settled, state.history = state.settled_next, history
 
 
-def _replace_ids(state: VectorState, E: Floats, ids: list[DocId], removed: list[DocId], gone: Longs) -> None:
+def _replace_ids(state: VectorState, E: Kept, ids: list[DocId], removed: list[DocId], gone: Longs) -> None:
     """Remove documents from the tree, and give ids to the newest ones in it."""
     last = state.tree.next_document
     if len(gone):
@@ -205,13 +207,14 @@ def _stage_bulk(
     core = renewed(start_of(state, state.ids.numbers(), state.settled, raw), state.policy, E, report)
     history = _recorded(state, core)
     _warn_if_far_out(core.whitener, E, ids)
+    kept = E if state.raw is None else state.raw.to_keep(E)
     report(1.0)
 
     def apply() -> None:
         state.settled_next = core.tree.next_document
         _adopt(state, core, history)
         end_renewal(state)
-        _replace_ids(state, E, ids, removed, gone)
+        _replace_ids(state, kept, ids, removed, gone)
         state.started, state.started_size = state.clock, len(state.ids)
 
     return Staged(state, apply)
@@ -309,7 +312,7 @@ def _stage_fit(
 
 def _warn_if_far_out(whitener: Whitening | None, E: Floats, ids: list[DocId]) -> None:
     """Log a warning where vectors are far from all that the whitener was fitted on: often they were not normalised."""
-    if whitener is None or not whitener.may_have(E, _FAR_OUT):
+    if whitener is None or not whitener.may_exceed(E, _FAR_OUT):
         return
     distances = whitener.relative_distances(E)
     far = np.flatnonzero(distances > _FAR_OUT)

@@ -23,7 +23,7 @@ from gossamer.rank.path_sum import PathSum
 from gossamer.rank.ranking import rank
 from gossamer.rank.request import Aggregate, Method, Restriction, SearchRequest, as_flags
 from gossamer.rank.single import as_one_query
-from gossamer.results import ConceptChange, DocId, Refinement, SearchResult, VectorExplanation
+from gossamer.results import DocId, Refinement, SearchResult, VectorExplanation
 from gossamer.runtime.locks import Turn
 from gossamer.tree.arrays import Meta
 from gossamer.tree.cobweb import CobwebTree, Progress
@@ -35,6 +35,7 @@ from gossamer.vector_index.core import auto_acuity
 from gossamer.vector_index.explaining import explained
 from gossamer.vector_index.ids import IdMap, order_ties_by_id
 from gossamer.vector_index.raw_vectors import RawVectors, Source
+from gossamer.vector_index.reader import VectorReader
 from gossamer.vector_index.staging import Staged, end_renewal, is_renewing, stage, stage_rebuild, stage_settling
 from gossamer.vector_index.state import VectorSettings, VectorState
 from gossamer.whitening.whitening import Whitening
@@ -43,7 +44,7 @@ _SCANNED: Final = 2048
 """Leaves up to which searches of a living tree look at everything until the first renewal has built a graph."""
 
 
-class VectorIndex:
+class VectorIndex(VectorReader):
     """Vectors in, explained neighbours out.
 
     The whitener is fitted when enough vectors have arrived (a thousand, or four for each dimension if that
@@ -111,8 +112,11 @@ class VectorIndex:
 
         Without `ids` documents are numbered. All rows are added, or none: after an error, and after Ctrl-C until the
         last moment. As many rows as there are documents, or more, are agglomerated at once with these.
+
+        >>> vx.add([[0.9, 0.1, 0.0], [0.0, 0.0, 1.0]], ids=["wolf", "whale"])
+        ['wolf', 'whale']
         """
-        E = as_vectors(E, self.dim)
+        E = as_vectors(E, self.dim, copy=False)
         with self._writer() as state:
             checked = state.ids.check_new(ids, len(E))
             if checked:
@@ -120,7 +124,12 @@ class VectorIndex:
             return checked
 
     def delete(self, ids: DocId | Iterable[DocId]) -> None:
-        """Delete documents by id; an unknown id raises, and then none is deleted."""
+        """Delete documents by id; an unknown id raises, and then none is deleted.
+
+        >>> vx.delete(["fox", "owl"])
+        >>> len(vx)
+        1
+        """
         several = [ids] if isinstance(ids, int | str | np.integer) else list(ids)
         with self._writer() as state:
             numbers = {id: state.ids.number(id) for id in several}
@@ -147,6 +156,9 @@ class VectorIndex:
 
         Of structure "living", the whitener is fitted again if the corpus has drifted. More than one pass matters only
         to trees of structure "cobweb" with more leaves than are compared at once (`CobwebTree.rebuild`).
+
+        >>> vx.rebuild().passes
+        1
         """
         with self._writer() as state:
             if state.settings.structure == "living":
@@ -167,6 +179,8 @@ class VectorIndex:
 
         `save` does so too. It counts as an operation: an index that was settled goes on like any other that was
         settled at the same point.
+
+        >>> vx.settle()
         """
         with self._writer() as state:
             if is_renewing(state):
@@ -184,7 +198,10 @@ class VectorIndex:
             self.state.raw = RawVectors(source)
 
     def build_links(self) -> None:
-        """Build now the links that the next guided search would wait for; the tree stays as it is."""
+        """Build now the links that the next guided search would wait for; the tree stays as it is.
+
+        >>> vx.build_links()
+        """
         with self.state.lock.writing() as interruptible, interruptible():
             self.state.check_open()
             self.state.prepare_graph()
@@ -200,7 +217,10 @@ class VectorIndex:
         return not self.renewing and search_graph.is_current(self.state.graph, self.state.tree.arrays)
 
     def close(self) -> None:
-        """Free the memory; any later call raises `ClosedError`."""
+        """Free the memory; any later call raises `ClosedError`.
+
+        >>> vx.close()
+        """
         state = self.state
         with self._one_writer.alone(), state.lock.writing():
             state.status = "closed"
@@ -219,13 +239,6 @@ class VectorIndex:
     def _writer(self) -> Iterator[VectorState]:
         """One change at a time; searches go on until the change is applied."""
         with self._one_writer.alone():
-            self.state.check_open()
-            yield self.state
-
-    @contextmanager
-    def _reading(self) -> Iterator[VectorState]:
-        """Many readers at a time, and no change meanwhile."""
-        with self.state.lock.reading():
             self.state.check_open()
             yield self.state
 
@@ -254,6 +267,11 @@ class VectorIndex:
 
         `context` (guided, path-sum) goes from 0, the pure path gain, to 1, the paper's sum over the path.
         `allowed` (ids) and `within` (a node of the tree) restrict the answers: k of those if there are so many.
+
+        >>> vx.search([1, 0, 0], k=2).ids.tolist()
+        [['fox', 'owl']]
+        >>> vx.search([[1, 0, 0], [0, 0, 1]], k=1, allowed=["owl", "fish"]).ids.tolist()
+        [['owl'], ['fish']]
         """
         start = time.perf_counter()
         unrestricted = budget is None and aggregate is None and context is None and allowed is None and within is None
@@ -321,7 +339,7 @@ class VectorIndex:
     def ranks_by_cosine(self) -> bool:
         """Whether the tree's distances rank as cosines do: its vectors are on a sphere, and context does not count."""
         whitener = self.state.whitener
-        return whitener is not None and bool(whitener.sphere) and self.state.settings.context == 0.0
+        return whitener is not None and whitener.on_sphere and self.state.settings.context == 0.0
 
     def _prepare_for(self, request: SearchRequest) -> None:
         """Build a graph that is due, and that no renewal will make soon; other searches wait for it."""
@@ -352,6 +370,9 @@ class VectorIndex:
 
         A row is put where `add` would put it now: beside the document nearest to it, at the height where it fits. In an
         empty index every path is empty.
+
+        >>> vx.assign([[1, 0, 0]])[0][0] == vx.tree.root
+        True
         """
         X = as_vectors(E, self.dim)
         request = SearchRequest.checked(1, "guided", 0.0)
@@ -367,7 +388,12 @@ class VectorIndex:
             return paths_to(t, found.tolist())
 
     def explain(self, q: npt.ArrayLike, id: DocId) -> VectorExplanation:
-        """Why document `id` scores as it does for the query `q`: the concepts of its path, with the gain of each."""
+        """Why document `id` scores as it does for the query `q`: the concepts of its path, with the gain of each.
+
+        >>> why = vx.explain([1, 0, 0], "owl")
+        >>> abs(sum(step.gain for step in why.path) - why.score) < 1e-9
+        True
+        """
         Q = self._one(q, "explain")
         with self._reading() as state:
             return explained(state, state.project(Q)[0], id)
@@ -392,89 +418,19 @@ class VectorIndex:
             raise DimensionError(f"{who} takes one query, got {len(Q)}")
         return Q
 
-    # -- looking -----------------------------------------------------------------------------------
-
-    @property
-    def dim(self) -> int:
-        """Dimensions of the vectors that go in."""
-        return self.state.settings.dim
-
-    @property
-    def tree(self) -> CobwebTree:
-        """The concept tree, to look at; change it through the index alone."""
-        self.state.check_open()
-        return self.state.tree
-
-    @property
-    def whitener(self) -> Whitening | None:
-        """The whitener, once it is fitted; None before, and where vectors are taken as they are."""
-        return self.state.whitener
-
-    def node_of(self, id: DocId) -> int:
-        """The leaf of a document."""
-        return self.path(id)[-1]
-
-    def path(self, id: DocId) -> tuple[int, ...]:
-        """The nodes from the root to a document's leaf."""
-        return self.paths([id])[0]
-
-    def paths(self, ids: Iterable[DocId]) -> list[tuple[int, ...]]:
-        """The same for several documents."""
-        with self._reading() as state:
-            t = state.tree.arrays
-            return paths_to(t, t.leaf[state.numbers(ids)].tolist())
-
-    def numbers_of(self, ids: Iterable[DocId]) -> Longs:
-        """Documents as the tree numbers them."""
-        with self._reading() as state:
-            return state.numbers(ids)
-
-    def ids_of(self, documents: npt.ArrayLike) -> list[DocId]:
-        """The ids of documents as the tree numbers them."""
-        with self._reading() as state:
-            return state.ids.listed(np.asarray(documents, np.int64))
-
-    def documents_below(self, node: int) -> list[DocId]:
-        """The ids of the documents below a node."""
-        with self._reading() as state:
-            return state.ids.listed(state.tree.documents_below(node))
-
-    def __len__(self) -> int:
-        return len(self.state.ids)
-
-    def __contains__(self, id: object) -> bool:
-        return id in self.state.ids
-
     def __reduce__(self) -> Any:
         raise StateError("a VectorIndex cannot be pickled: save it to a folder, and load it in the other process")
 
     def __repr__(self) -> str:
         return f"VectorIndex(dim={self.dim}, preset={self.state.settings.preset!r}, documents={len(self)})"
 
-    def check(self) -> None:
-        """Raise `InvariantError` if the index is inconsistent with itself."""
-        with self._reading() as state:
-            state.tree.check()
-            if state.tree.n_documents != len(state.ids):
-                raise StateError(f"{state.tree.n_documents} documents in the tree but {len(state.ids)} ids")
-
-    def changes(self, since: int) -> list[ConceptChange]:
-        """Which concepts are new, grown, shrunk, merged, split or gone since an operation, large ones first.
-
-        Operations are counted by `operation`: each call that changed the index is one.
-        """
-        with self._reading() as state:
-            return state.history.since(since, state.tree.arrays)
-
-    @property
-    def operation(self) -> int:
-        """The number of the last operation."""
-        return self.state.operation
-
     # -- disk --------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index into the folder `path`; an index that is there is replaced in one step."""
+        """Write the index into the folder `path`; an index that is there is replaced in one step.
+
+        >>> vx.save("vectors")
+        """
         self.settle()
         with self._reading() as state:
             # The bundle holds views of the arrays, so changes wait until it is written.
@@ -482,7 +438,12 @@ class VectorIndex:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read an index back: the same answers, the same tree, and it grows on as before."""
+        """Read an index back: the same answers, the same tree, and it grows on as before.
+
+        >>> vx.save("vectors")
+        >>> len(VectorIndex.load("vectors"))
+        3
+        """
         return cls.from_bundle(read_bundle(path, "vectors"))
 
     def to_bundle(self) -> Bundle:

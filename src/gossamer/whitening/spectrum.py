@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import Doubles, Floats
+from gossamer.array_types import Doubles, Floats, Longs
 
 CHUNK_ROWS: Final = 4096
 """Rows of a chunk at most: 6 MB of float32 at 384 dimensions, and enough for BLAS to run at full speed."""
@@ -47,6 +47,48 @@ def chunks(n_rows: int, most: int = CHUNK_ROWS) -> Iterator[slice]:
         yield slice(start, stop)
 
 
+class Table(Protocol):
+    """Rows of numbers: an array, or something that reads rows when they are asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> npt.NDArray[Any]: ...
+
+    def astype(self, dtype: Any, /) -> npt.NDArray[Any]:
+        """All rows, in another type."""
+
+
+T = TypeVar("T", bound=Table)
+
+
+@dataclass(frozen=True)
+class Reordered:
+    """The rows of a matrix in another order, without a copy of all of them."""
+
+    rows: Floats
+    order: Longs
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns."""
+        return self.rows.shape
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, some: Any, /) -> Floats:
+        gathered: Floats = self.rows[self.order[some]]
+        return gathered
+
+    def astype(self, dtype: Any, /) -> npt.NDArray[Any]:
+        """All rows, in another type."""
+        return self[:].astype(dtype)
+
+
 @dataclass(frozen=True)
 class Moments:
     """Statistics of a corpus from one pass over its rows."""
@@ -61,7 +103,7 @@ class Moments:
     """Over all pairs of two different rows."""
 
 
-def corpus_moments(table: npt.NDArray[Any]) -> Moments:
+def corpus_moments(table: Table) -> Moments:
     """The moments of a corpus.
 
     The mean cosine needs no sample: with unit vectors u_i, Σ_{i≠j} u_i·u_j = ‖Σ u_i‖² − m. Rows of zeros have no
@@ -83,7 +125,7 @@ def corpus_moments(table: npt.NDArray[Any]) -> Moments:
     return Moments(n, (total / n).astype(np.float32), peak, squares / n, mean_cosine)
 
 
-def winsorised(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def winsorised(table: T) -> T | Floats:
     """The rows, those longer than four times the median length shortened to that.
 
     One row that was not normalised would otherwise dominate the covariance. No row of the embeddings at hand (MiniLM,
@@ -117,7 +159,7 @@ def mean_variance(X: Floats) -> tuple[float, float]:
     return squares / X.size, float(mean @ mean) / len(mean)
 
 
-def spectrum(table: npt.NDArray[Any], moments: Moments) -> tuple[Doubles, Doubles]:
+def spectrum(table: Table, moments: Moments) -> tuple[Doubles, Doubles]:
     """Variances, falling, and unit axes, one a column: the eigenpairs of the covariance.
 
     Directions are left out whose variance is below 1e-6 of the largest, or could come from rounding to float32 (which
@@ -136,7 +178,7 @@ def spectrum(table: npt.NDArray[Any], moments: Moments) -> tuple[Doubles, Double
     return np.zeros(dim), np.eye(dim)
 
 
-def eigenpairs_by_covariance(table: npt.NDArray[Any], moments: Moments) -> tuple[Doubles, Doubles]:
+def eigenpairs_by_covariance(table: Table, moments: Moments) -> tuple[Doubles, Doubles]:
     """Variances, rising, and axes of (1/n)·Σ (x − mean)(x − mean)ᵀ: products in float32, their sum in float64."""
     dim = len(moments.mean)
     # Scaling by a power of two is exact, and keeps the squares of 1e18 or of 1e-25 in float32's range.
@@ -150,7 +192,7 @@ def eigenpairs_by_covariance(table: npt.NDArray[Any], moments: Moments) -> tuple
     return np.ldexp(variances, 2 * exponent), axes
 
 
-def eigenpairs_by_gram(table: npt.NDArray[Any], moments: Moments) -> tuple[Doubles, Doubles]:
+def eigenpairs_by_gram(table: Table, moments: Moments) -> tuple[Doubles, Doubles]:
     """The same from the n × n matrix (1/n)·Xc·Xcᵀ, which is smaller where rows are fewer than dimensions.
 
     Its eigenvectors u give the axes Xcᵀ·u, which are not of unit length. Few rows can afford float64.
@@ -182,7 +224,7 @@ def component_scales(variances: Doubles, strength: float) -> Doubles:
 
 
 def ica_rotation(
-    table: npt.NDArray[Any],
+    table: Table,
     mean: Floats,
     whitening: Doubles,
     seed: int,

@@ -33,7 +33,12 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
     """
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Learn the transformation from the rows of `X`; `y` is ignored."""
+        """Learn the transformation from the rows of `X`; `y` is ignored.
+
+        >>> E = np.random.default_rng(0).normal(size=(500, 8))
+        >>> Whitener(n_components=5).fit(E).n_components_
+        5
+        """
         table = _as_table(X)
         if not len(table):
             raise InputError("X has 0 rows; fitting needs at least 1")
@@ -44,7 +49,12 @@ class Whitener(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
         return self
 
     def transform(self, X: Any) -> Floats:
-        """`X` decorrelated, a row for a row: C-contiguous float32."""
+        """`X` decorrelated, a row for a row: C-contiguous float32.
+
+        >>> E = np.random.default_rng(0).normal(size=(500, 8))
+        >>> Whitener(n_components=5).fit(E).transform(E[:2]).shape
+        (2, 5)
+        """
         self._check_fitted()
         table = _as_table(X)
         if table.shape[1] != self.n_features_in_:

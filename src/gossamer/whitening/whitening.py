@@ -38,6 +38,8 @@ from gossamer.checks import as_vectors
 from gossamer.errors import CorruptError, ParameterError, StateError
 from gossamer.files.bundle import CURE, Bundle, read_bundle, write_bundle
 from gossamer.whitening.spectrum import (
+    Table,
+    chunks,
     component_scales,
     corpus_moments,
     count_components,
@@ -112,14 +114,18 @@ class Whitening:
 
     @classmethod
     def paper(cls) -> Self:
-        """The paper's recipe: 0.96 of the variance, full whitening, ICA, no sphere."""
+        """The paper's recipe: 0.96 of the variance, full whitening, ICA, no sphere.
+
+        >>> Whitening.paper().strength, Whitening.paper().ica
+        (1.0, True)
+        """
         return cls(n_components=0.96, strength=1.0, sphere=False, ica=True)
 
     def get_params(self) -> dict[str, Any]:
         """The parameters, by name."""
         return {name: getattr(self, name) for name in _PARAMETERS}
 
-    def fit(self, X: npt.NDArray[Any]) -> Self:
+    def fit(self, X: Table) -> Self:
         """Learn the transformation from the rows of `X`: at least one row of finite real numbers.
 
         Reads `X` twice in chunks, so memory beyond `X` is a chunk, a few D × D matrices, and the sample of ICA.
@@ -166,11 +172,13 @@ class Whitening:
         usual = math.sqrt(self.explained_variance_.sum())
         if not usual > 0.0:
             return np.zeros(len(X))
-        away = X.astype(np.float64) - self.mean_
-        distances: Doubles = np.sqrt(np.einsum("ij,ij->i", away, away)) / usual
+        distances = np.empty(len(X))
+        for rows in chunks(len(X)):
+            away = X[rows].astype(np.float64) - self.mean_
+            distances[rows] = np.sqrt(np.einsum("ij,ij->i", away, away)) / usual
         return distances
 
-    def may_have(self, X: Floats, distance: float) -> bool:
+    def may_exceed(self, X: Floats, distance: float) -> bool:
         """Whether a row may have a relative distance above `distance`; quick, and seldom true for a few usual rows.
 
         No row is further from the mean than its length and that of the mean, and no row longer than all together.
@@ -200,12 +208,20 @@ class Whitening:
         return left_out > 2.0 * (1.0 - kept) + _DRIFT_OUTSIDE or moved > _DRIFT_MEAN * total
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted whitener into the folder `path`; names of the columns of a DataFrame are not saved."""
+        """Write the fitted whitener into the folder `path`; names of the columns of a DataFrame are not saved.
+
+        >>> Whitening(n_components=2).fit(np.eye(4)).save("whitener")
+        """
         write_bundle(path, KIND, self.to_bundle())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a whitener that `save` wrote: it transforms as the saved one did, bit for bit."""
+        """Read a whitener that `save` wrote: it transforms as the saved one did, bit for bit.
+
+        >>> Whitening(n_components=2).fit(np.eye(4)).save("whitener")
+        >>> Whitening.load("whitener").n_components_
+        2
+        """
         return cls.from_bundle(read_bundle(path, KIND))
 
     def to_bundle(self) -> Bundle:

@@ -44,7 +44,7 @@ DocumentId = Annotated[str, Path(min_length=1, description="Slashes in it may st
 
 @reading.post("/documents/get", response_model=schemas.Documents)
 async def get_documents(asked: schemas.Ids, served: TheIndex, service: TheService) -> Response:
-    """Several documents, in the order of their ids; 404 where one is not there."""
+    """Several documents, in the order of their ids; 404 where one is not there, unless `skip_unknown`."""
     limits, ids = service.limits, asked.ids
     limits.check_batch(len(ids), "ids")
 
@@ -54,11 +54,11 @@ async def get_documents(asked: schemas.Ids, served: TheIndex, service: TheServic
         found: dict[str, Document] = {}
         characters = 0
         for at in range(0, len(each), _READ):  # the limit is checked before all are in memory
-            for document in served.index.get(each[at : at + _READ]):
+            for document in served.index.get(each[at : at + _READ], skip_unknown=asked.skip_unknown):
                 found[document.id] = document
                 characters += times[document.id] * characters_of(document)
             limits.check_answer(characters)
-        return [found[id] for id in ids]
+        return [found[id] for id in ids if id in found]
 
     return JsonResponse({"documents": await service.workers.read(work)})
 

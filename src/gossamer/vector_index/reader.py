@@ -1,0 +1,133 @@
+"""What can be looked at in a `VectorIndex`: its tree, and where documents lie in it. Nothing here changes anything."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+
+from gossamer.array_types import Longs
+from gossamer.errors import StateError
+from gossamer.results import ConceptChange, DocId
+from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.views import paths_to
+from gossamer.vector_index.cutting import Cut, cut_into
+from gossamer.vector_index.state import VectorState
+from gossamer.whitening.whitening import Whitening
+
+
+class VectorReader:
+    """The part of `VectorIndex` that looks at it."""
+
+    state: VectorState
+
+    @contextmanager
+    def _reading(self) -> Iterator[VectorState]:
+        """Many readers at a time, and no change meanwhile."""
+        with self.state.lock.reading():
+            self.state.check_open()
+            yield self.state
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of the vectors that go in."""
+        return self.state.settings.dim
+
+    @property
+    def tree(self) -> CobwebTree:
+        """The concept tree, to look at; change it through the index alone."""
+        self.state.check_open()
+        return self.state.tree
+
+    @property
+    def whitener(self) -> Whitening | None:
+        """The whitener, once it is fitted; None before, and where vectors are taken as they are."""
+        return self.state.whitener
+
+    def node_of(self, id: DocId) -> int:
+        """The leaf of a document.
+
+        >>> vx.node_of("fox") == vx.path("fox")[-1]
+        True
+        """
+        return self.path(id)[-1]
+
+    def path(self, id: DocId) -> tuple[int, ...]:
+        """The nodes from the root to a document's leaf.
+
+        >>> vx.path("fox")[0] == vx.tree.root
+        True
+        """
+        return self.paths([id])[0]
+
+    def paths(self, ids: Iterable[DocId]) -> list[tuple[int, ...]]:
+        """The same for several documents.
+
+        >>> [path[0] == vx.tree.root for path in vx.paths(["fox", "owl"])]
+        [True, True]
+        """
+        with self._reading() as state:
+            t = state.tree.arrays
+            return paths_to(t, t.leaf[state.numbers(ids)].tolist())
+
+    def numbers_of(self, ids: Iterable[DocId]) -> Longs:
+        """Documents as the tree numbers them."""
+        with self._reading() as state:
+            return state.numbers(ids)
+
+    def ids_of(self, documents: npt.ArrayLike) -> list[DocId]:
+        """The ids of documents as the tree numbers them."""
+        with self._reading() as state:
+            return state.ids.listed(np.asarray(documents, np.int64))
+
+    def documents_below(self, node: int) -> list[DocId]:
+        """The ids of the documents below a node.
+
+        >>> sorted(vx.documents_below(vx.tree.root))
+        ['fish', 'fox', 'owl']
+        """
+        with self._reading() as state:
+            return state.ids.listed(state.tree.documents_below(node))
+
+    def cut(self, n: int) -> Cut:
+        """The documents in `n` groups: the cut of the tree with the highest utility, whatever the depth.
+
+        There are no more groups than different vectors.
+
+        >>> len(vx.cut(2).members)
+        2
+        """
+        with self._reading() as state:
+            return cut_into(state, n)
+
+    def __len__(self) -> int:
+        return len(self.state.ids)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.state.ids
+
+    def check(self) -> None:
+        """Raise `InvariantError` if the index is inconsistent with itself.
+
+        >>> vx.check()
+        """
+        with self._reading() as state:
+            state.tree.check()
+            if state.tree.n_documents != len(state.ids):
+                raise StateError(f"{state.tree.n_documents} documents in the tree but {len(state.ids)} ids")
+
+    def changes(self, since: int) -> list[ConceptChange]:
+        """Which concepts are new, grown, shrunk, merged, split or gone since an operation, large ones first.
+
+        Operations are counted by `operation`: each call that changed the index is one.
+
+        >>> vx.changes(since=vx.operation)
+        []
+        """
+        with self._reading() as state:
+            return state.history.since(since, state.tree.arrays)
+
+    @property
+    def operation(self) -> int:
+        """The number of the last operation."""
+        return self.state.operation
