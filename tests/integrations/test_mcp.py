@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ import pytest
 
 from cli.conftest import TEXTS
 from gossamer import Index
+from gossamer.cli import stdlib
+from gossamer.encoders import load_encoder
+from gossamer.errors import MissingExtraError, ModelUnavailableError
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="needs the extra mcp")
 
@@ -167,3 +170,83 @@ def test_an_empty_index_and_questions_it_cannot_answer() -> None:
         foods = ("mice", "bread", "fish", "corn", "rice", "figs", "nuts", "peas")
         index.add([f"the {animal} eats {food} daily" for animal in ("fox", "owl", "cat") for food in foods])
         here(index, unanswered)
+
+
+def test_several_processes_serve_one_index(tmp_path: Path) -> None:
+    """One may write: what it adds, the other finds at its next call."""
+    from mcp import ClientSession, StdioServerParameters, stdio_client
+
+    path = tmp_path / "shared.gsm"
+    with Index.create(path, "lsa") as index:
+        index.add([text for text, _ in TEXTS.values()], list(TEXTS))
+
+    async def sessions() -> None:
+        async with AsyncExitStack() as stack:
+
+            async def start(*options: str) -> Any:
+                command = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], str(path), *options])
+                streams = await stack.enter_async_context(stdio_client(command))
+                client = await stack.enter_async_context(ClientSession(*streams))
+                await client.initialize()
+                return client
+
+            writer, reader = [await start(*options) for options in (["--write"], [])]
+            asked = (said(each, "search", query="a fox hunts", k=1) for each in (writer, reader))
+            before = await asyncio.gather(*asked)
+            assert before[0] == before[1]
+            assert before[0].startswith("1. [fox]")
+            await said(writer, "add", texts=["the fox hunts voles below the snow"], ids=["voles"])
+            for client in (reader, writer):
+                assert "[voles]" in await said(client, "search", query="who hunts voles", k=1)
+
+    asyncio.run(asyncio.wait_for(sessions(), 120))
+
+
+QUESTIONS = {
+    "let a number of seconds pass before going on": "time.sleep",
+    "take leading spaces that all lines share off a block of text": "textwrap.dedent",
+    "delete a whole directory with everything in it": "shutil.rmtree",
+    "how many days does a month have": "calendar.monthrange",
+    "split a command line into words as the shell would": "shlex.split",
+    "copy a file together with its permissions": "shutil.copy",
+    "walk through a folder and everything below it": "os.walk",
+    "which user is logged in": "getpass.getuser",
+    "random token that is safe to put in a link": "secrets.token_urlsafe",
+    "undo percent escapes in a URL": "urllib.parse.unquote",
+}
+"""What somebody wants to do, in other words than those of the docstring, and the function that does it."""
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_ten_questions_about_the_standard_library() -> None:
+    """An agent that has the tools alone, over a part of the index of `gossamer demo`: the calls it would make."""
+    try:
+        encoder = load_encoder("minilm")
+        encoder.encode(["a word"])
+    except (ModelUnavailableError, MissingExtraError) as error:
+        pytest.skip(f"minilm is not to be had here: {error}")
+    everything = stdlib.collect()
+    chosen = {each.id: each for each in stdlib.evenly(everything, 600)}
+    chosen |= {each.id: each for each in everything if each.id in QUESTIONS.values()}
+    documents = sorted(chosen.values(), key=lambda each: each.id)
+
+    async def agent(client: Any) -> None:
+        assert "#" in await said(client, "contents")
+        functions = {"kind": "function"}  # as the metadata of the first document it reads tells
+        for question, function in QUESTIONS.items():
+            found = await said(client, "search", query=question, k=3, where=functions)
+            answer = found.partition("[")[2].partition("]")[0]
+            assert answer == function, f"{question}: {found}"
+            text = await said(client, "read", id=answer)
+            assert text.startswith("metadata: {")
+            words = {word for word in question.split() if len(word) > 3}
+            shared = words & set(text.partition(f"{function}: ")[2].lower().split())
+            assert len(shared) <= len(words) / 2, f"{question}: in the words of the docstring"
+        assert "Probably nothing" in await said(client, "search", query="a recipe for onion soup with cheese")
+
+    with Index(encoder) as index:
+        index.add(
+            [each.text for each in documents], [each.id for each in documents], [each.metadata for each in documents]
+        )
+        here(index, agent)

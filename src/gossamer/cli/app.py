@@ -5,7 +5,21 @@ from typing import Annotated
 import typer
 
 import gossamer
-from gossamer.cli import demo, eval, explain, index, keys, maintenance, mcp, models, search, serve, topics, tree
+from gossamer.cli import (
+    demo,
+    eval,
+    explain,
+    index,
+    keys,
+    maintenance,
+    mcp,
+    models,
+    search,
+    serve,
+    topics,
+    transfer,
+    tree,
+)
 from gossamer.cli.command import examples
 from gossamer.cli.extensions import add_extensions
 
@@ -48,6 +62,8 @@ app.command(epilog=maintenance.REENCODE_EXAMPLES)(maintenance.reencode)
 app.command("refine", hidden=True, epilog=maintenance.REBUILD_EXAMPLES)(maintenance.rebuild)  # its former name
 app.command(epilog=maintenance.BACKUP_EXAMPLES)(maintenance.backup)
 app.command(epilog=maintenance.REPAIR_EXAMPLES)(maintenance.repair)
+app.add_typer(transfer.app, name="import")
+app.command(epilog=transfer.EXPORT_EXAMPLES)(transfer.export)
 app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.command(epilog=mcp.EXAMPLES)(mcp.mcp)
 app.add_typer(keys.app, name="keys")

@@ -7,7 +7,7 @@ contents. Searches say when the index has no answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
@@ -95,13 +95,14 @@ class _Tools:
 
         where: a metadata filter, as {"year": {"$gte": 2020}}. within: the id of a concept, to look only there.
         """
-        hits = self._index.search(query, _count(k, "k"), where=where, within=within)
+        search, doubt = partial(self._index.search, query, _count(k, "k"), where=where, within=within), ""
+        hits = search(min_confidence=_UNLIKELY)
         if not hits:
-            return "Nothing was found: the index, or what the filter leaves of it, is empty."
-        novelty = self._index.novelty(query)
-        doubt = ""
-        if novelty.confidence < _UNLIKELY:
-            doubt = f"Probably nothing here answers this ({novelty.verdict}). The nearest documents:\n"
+            hits = search()
+            if not hits:
+                return "Nothing was found: the index, or what the filter leaves of it, is empty."
+            verdict = self._index.novelty(query).verdict
+            doubt = f"Probably nothing here answers this ({verdict}). The nearest documents:\n"
         return doubt + _answers(hits) + "".join(f"\nNote: {warning}" for warning in hits.warnings)
 
     def contents(self, concept: int | None = None) -> str:

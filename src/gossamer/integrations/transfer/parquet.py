@@ -1,0 +1,120 @@
+"""Parquet files of vectors, and Arrow tables of any origin."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gossamer.errors import DiskError, ParameterError
+from gossamer.index import Index
+from gossamer.integrations.transfer.rows import Rows, as_matrix, library, passages
+
+_BATCH: Final = 4_096
+_VECTOR_COLUMNS: Final = ("vector", "embedding", "embeddings")
+
+
+def from_parquet(
+    path: str | os.PathLike[str], *, text: str = "text", id: str | None = None, vector: str | None = None
+) -> Iterator[Rows]:
+    """The rows of a Parquet file, by the names of its columns; all others become metadata.
+
+    Without `vector` it is the column "vector" or "embedding", without `id` the column "id", or else the number of the
+    row. A column "metadata" that holds JSON objects, as `to_parquet` writes it, is taken apart.
+    """
+    parquet = library("pyarrow.parquet", "Reading Parquet", "parquet")
+    try:
+        file = parquet.ParquetFile(path)
+    except (OSError, ValueError) as error:  # what pyarrow raises for files that are none of Parquet's
+        raise DiskError(f"{path} cannot be read as Parquet: {error}") from error
+    with file:
+        columns = Columns(file.schema_arrow.names, text, id, vector, str(path))
+        start = 0
+        for batch in file.iter_batches(_BATCH):
+            yield columns.rows(batch, start)
+            start += batch.num_rows
+
+
+def to_parquet(index: Index, path: str | os.PathLike[str]) -> int:
+    """Write a row for each passage: id, document, text, vector, and metadata as JSON; returns how many.
+
+    The id is that of the document, with "#0", "#1", … at the end where it has several passages. A file that is there
+    is replaced when all is written.
+    """
+    parquet = library("pyarrow.parquet", "Writing Parquet", "parquet")
+    arrow = library("pyarrow", "Writing Parquet", "parquet")
+    dim, target, written = index.info().dim, Path(path), 0
+    texts = [(name, arrow.string()) for name in ("id", "document", "text")]
+    schema = arrow.schema([*texts, ("vector", arrow.list_(arrow.float32(), dim or 0)), ("metadata", arrow.string())])
+    aside = target.with_name(f".{target.name}.part")
+    try:
+        with parquet.ParquetWriter(aside, schema) as writer:
+            for some in passages(index):
+                flat = arrow.array(np.concatenate([each.vector for each in some]))
+                vectors = arrow.FixedSizeListArray.from_arrays(flat, dim)
+                plain = [[getattr(each, name) for each in some] for name, _ in texts]
+                metadata = [json.dumps(each.metadata, ensure_ascii=False) for each in some]
+                writer.write_table(arrow.table([*plain, vectors, metadata], schema=schema))
+                written += len(some)
+        aside.replace(target)
+    except OSError as error:
+        raise DiskError(f"{target} cannot be written: {error}") from error
+    finally:
+        aside.unlink(missing_ok=True)
+    return written
+
+
+class Columns:
+    """Which column of a table is which."""
+
+    def __init__(self, names: Sequence[str], text: str, id: str | None, vector: str | None, where: str) -> None:
+        self._where = where
+        found = next((name for name in _VECTOR_COLUMNS if name in names), None) if vector is None else vector
+        self._text, self._vector = text, found or "vector"
+        self._id = "id" if id is None and "id" in names else id
+        for name in filter(None, (self._text, self._vector, self._id)):
+            if name not in names:
+                raise ParameterError(
+                    f"{where} has no column {name!r}: name those of text, id and vector; it has {', '.join(names)}"
+                )
+        self._others = [name for name in names if name not in (self._text, self._id, self._vector)]
+
+    def rows(self, batch: Any, start: int) -> Rows:
+        """The rows of an Arrow table or batch, of which the first is number `start`."""
+        numbers = range(start, start + batch.num_rows)
+        ids = [str(each) for each in (numbers if self._id is None else batch.column(self._id).to_pylist())]
+        return Rows(
+            ids,
+            [None if each is None else str(each) for each in batch.column(self._text).to_pylist()],
+            self._matrix(batch.column(self._vector)),
+            [_metadata(*each) for each in zip(ids, batch.select(self._others).to_pylist(), strict=True)],
+        )
+
+    def _matrix(self, column: Any) -> Any:
+        chunks = getattr(column, "chunks", [column])
+        if not column.null_count and hasattr(column.type, "list_size"):  # as Lance and `to_parquet` keep them
+            parts = [np.asarray(each.flatten(), np.float32).reshape(-1, column.type.list_size) for each in chunks]
+            return np.concatenate(parts) if parts else np.empty((0, column.type.list_size), np.float32)
+        return as_matrix(column.to_pylist(), f"the column {self._vector!r} of {self._where}")
+
+
+def _metadata(id: str, row: dict[str, Any]) -> dict[str, Any]:
+    """The other columns of a row. A JSON object in the column "metadata" is taken apart, and the id of the document,
+    which `to_parquet` writes, is left out where it is that of the row."""
+    fields = {name: value for name, value in row.items() if value is not None}
+    if fields.get("document") == id:
+        del fields["document"]
+    inner: Any = fields.get("metadata")
+    if isinstance(inner, str):
+        try:
+            inner = json.loads(inner)
+        except ValueError:
+            return fields
+    if not isinstance(inner, dict):
+        return fields
+    del fields["metadata"]
+    return {name: value for name, value in inner.items() if value is not None} | fields

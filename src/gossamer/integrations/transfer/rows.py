@@ -1,0 +1,114 @@
+"""Documents with their vectors, as they travel between an index and another store."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gossamer.errors import InputError, MissingExtraError
+from gossamer.index import Index
+
+_AT_ONCE: Final = 50_000
+"""Documents that are added, or read, at a time: a large batch is agglomerated as a whole."""
+
+
+class Rows(NamedTuple):
+    """Some documents; a text that is None or empty is left out when they are taken over."""
+
+    ids: list[str]
+    texts: list[str | None]
+    vectors: npt.NDArray[np.float32]
+    metadata: list[dict[str, Any]]
+
+
+class TakenOver(NamedTuple):
+    """What `take_over` did."""
+
+    documents: int
+    without_text: int
+    """Documents that were left out because they have no text."""
+
+
+class Exported(NamedTuple):
+    """One row of an export."""
+
+    id: str
+    """The id of the document; with "#0", "#1", … at the end where it has several passages."""
+    document: str
+    text: str
+    vector: npt.NDArray[np.float32]
+    metadata: dict[str, Any]
+
+
+def take_over(
+    index: Index, source: Iterable[Rows], *, progress: Callable[[int, int | None], None] | None = None
+) -> TakenOver:
+    """Add documents with the vectors they have; an id that is there already is replaced.
+
+    The index has the encoder that made the vectors, since queries are encoded by it. Vectors of another dimension are
+    a `DimensionError`. All rows are read before the first is added, up to 50,000 of them.
+    """
+    waiting: list[Rows] = []
+    documents = without_text = 0
+    for rows in source:
+        there = [at for at, text in enumerate(rows.texts) if text and not text.isspace()]
+        without_text += len(rows.texts) - len(there)
+        if len(there) < len(rows.texts):
+            kept = [[each[at] for at in there] for each in (rows.ids, rows.texts, rows.metadata)]
+            rows = Rows(kept[0], kept[1], rows.vectors[there], kept[2])  # type: ignore[arg-type]
+        waiting.append(rows)
+        documents += len(rows.ids)
+        if sum(len(each.ids) for each in waiting) >= _AT_ONCE:
+            _add(index, waiting)
+            waiting = []
+        if progress is not None:
+            progress(documents, None)
+    _add(index, waiting)
+    return TakenOver(documents, without_text)
+
+
+def _add(index: Index, waiting: list[Rows]) -> None:
+    some = [rows for rows in waiting if rows.ids]
+    if some:
+        index.add(
+            [text or "" for rows in some for text in rows.texts],
+            [id for rows in some for id in rows.ids],
+            [metadata for rows in some for metadata in rows.metadata],
+            vectors=np.concatenate([rows.vectors for rows in some]),
+        )
+
+
+def passages(index: Index, batch: int = 1_000) -> Iterator[list[Exported]]:
+    """All passages of an index with their vectors, in order of arrival, `batch` documents at a time."""
+    ids = index.ids()
+    for start in range(0, len(ids), batch):
+        wanted = ids[start : start + batch]
+        found = []
+        for document, parts in zip(index.get(wanted), index.passages(wanted), strict=True):
+            for number, part in enumerate(parts):
+                id = document.id if len(parts) == 1 else f"{document.id}#{number}"
+                found.append(Exported(id, document.id, part.text, part.vector, document.metadata))
+        yield found
+
+
+def as_matrix(vectors: Any, where: str) -> npt.NDArray[np.float32]:
+    """Vectors of equal length as a matrix."""
+    try:
+        matrix: npt.NDArray[np.float32] = np.asarray(vectors, np.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where} has no vectors of one length: fill those that are missing, or drop them") from error
+    if matrix.ndim != 2:
+        raise InputError(f"{where} has an array of shape {matrix.shape} in place of vectors: name the right column")
+    return matrix
+
+
+def library(module: str, feature: str, extra: str) -> Any:
+    """An optional library; `MissingExtraError` names the extra where it is missing."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(feature, extra) from error
