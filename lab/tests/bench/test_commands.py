@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from gossamer.encoders.lsa import LsaEncoder
 from gossamer_lab.cli.bench import bench
 
 runner = CliRunner()
@@ -23,11 +24,11 @@ def test_search_on_given_vectors_with_json_and_picture(files: tuple[Path, Path],
     assert "recall and time" in done.stdout
     report = json.loads(out.read_text())
     assert report["data"].startswith("corpus: 1,200 documents, 40 queries")
-    assert report["settings"] == {"threads": 1, "rounds": 1, "k": 10}
+    assert report["settings"] == {"threads": 1, "rounds": 1, "k": 10, "vectors": "whitened"}
     assert png.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("command", ["build", "scale", "memory", "filter"])
+@pytest.mark.parametrize("command", ["build", "memory", "filter"])
 def test_every_command_runs_on_given_vectors(command: str, files: tuple[Path, Path], tmp_path: Path) -> None:
     arguments = ["--vectors", str(files[0]), "--queries", str(files[1]), "--json", str(tmp_path / "out.json")]
     done = runner.invoke(bench, [command, "--quick", "--rows", "1200", *arguments])
@@ -59,10 +60,9 @@ def test_vectors_with_holes_are_an_error(files: tuple[Path, Path], tmp_path: Pat
     assert done.stderr.startswith("error: ")
 
 
-@pytest.mark.parametrize("command", ["search", "scale"])
-def test_too_few_vectors_to_measure_are_an_error(command: str, files: tuple[Path, Path]) -> None:
+def test_too_few_vectors_to_measure_are_an_error(files: tuple[Path, Path]) -> None:
     arguments = ["--vectors", str(files[0]), "--queries", str(files[1]), "--rows", "300"]
-    done = runner.invoke(bench, [command, "--quick", *arguments])
+    done = runner.invoke(bench, ["search", "--quick", *arguments])
     assert done.exit_code == 1
     assert "300 documents are too few" in done.stderr
 
@@ -101,3 +101,29 @@ def test_text_and_words_on_texts(questions: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     (engines,) = json.loads((tmp_path / "out.json").read_text())["tables"]
     assert [row["engine"] for row in engines["rows"]] == ["gossamer", "Tantivy", "SQLite FTS5"]
+
+
+def test_growth_and_an_index_of_texts(questions: Path, tmp_path: Path) -> None:
+    """With `lsa`, which is fitted on the texts, nothing has to be downloaded."""
+    corpus = questions / "data" / "qqp" / "corpus.jsonl.gz"
+    corpus.parent.mkdir(parents=True)
+    rng = np.random.default_rng(1)
+    texts = [" ".join(f"word{at}" for at in rng.integers(0, 300, 9)) for _ in range(2100)]
+    corpus.write_bytes(gzip.compress("\n".join(json.dumps({"text": text}) for text in texts).encode()))
+    encoder = LsaEncoder().fit(texts)
+    setup = json.loads(gzip.decompress((questions / "embeddings" / "qqp-setup.json.gz").read_bytes()))
+    np.save(questions / "embeddings" / "qqp-minilm-queries.npy", encoder.encode(setup["queries"], kind="query"))
+    out = tmp_path / "out"
+    chosen = ["--size", "2000", "--size", "2500", "--system", "gossamer", "--system", "faiss HNSW", "--model", "lsa"]
+    done = runner.invoke(bench, ["scale", *chosen, "--data", str(questions), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    building, searching, growth, stages, text = json.loads((out / "scale.json").read_text())["tables"]
+    assert [(row["documents"], row["system"]) for row in building["rows"]] == [
+        (2000, "gossamer"), (2000, "faiss HNSW"), (2500, "gossamer"), (2500, "faiss HNSW"),
+    ]  # fmt: skip
+    assert all(row["seconds"] > 0 and row["peak, MB"] >= 0 for row in building["rows"])
+    assert all(row["best recall"] > 0.9 for row in searching["rows"])
+    assert {row["system"] for row in growth["rows"]} <= {"gossamer", "faiss HNSW"}
+    assert next(row["value"] for row in stages["rows"] if row["what"] == "folder") > 0
+    assert text["rows"][0]["dense"] > 0
+    assert (out / "scale" / "scale.png").read_bytes().startswith(b"\x89PNG")

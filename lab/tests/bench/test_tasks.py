@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from gossamer_lab.bench import build, filters, memory, scale, search, systems
+from gossamer_lab.bench import build, filters, memory, peers, search, systems
 from gossamer_lab.bench.data import Data
 from gossamer_lab.bench.report import Report, Row, section, show, write_json
-from gossamer_lab.methods.rankers import has_hnswlib
 from gossamer_lab.pictures import recall_curves
 from gossamer_lab.timing import Times
 
@@ -33,21 +32,22 @@ def rows_of(report: Report, system: str) -> list[Row]:
 def test_every_system_that_is_installed_takes_part(searched: Report) -> None:
     systems_seen = {row["system"] for row in searched.sections[0].rows}
     ours = {systems.LINKED, systems.TREE, systems.PATH_SUM, systems.PAPER}
-    others = {systems.FLAT, systems.IVF, systems.FAISS_HNSW, systems.USEARCH}
-    assert systems_seen == ours | others | ({systems.HNSWLIB} if has_hnswlib() else set())
+    others = {peers.FLAT, peers.IVF, peers.FAISS_HNSW, peers.FAISS_SQ8, peers.USEARCH}
+    optional = {peers.HNSWLIB, peers.SYMPHONY, peers.VAMANA}
+    assert systems_seen == ours | others | {name for name in optional if peers.is_installed(name)}
 
 
 def test_what_looks_at_everything_has_recall_one(searched: Report) -> None:
     everything = [row for row in searched.sections[0].rows if row["setting"].endswith("all")]
     assert len(everything) >= 3
-    assert all(row["recall@10"] == 1.0 for row in everything)
-    assert rows_of(searched, systems.FLAT)[0]["scored"] == 1500
+    assert all(row["recall"] == 1.0 for row in everything)
+    assert rows_of(searched, peers.FLAT)[0]["scored"] == 1500
 
 
 def test_more_effort_finds_more_and_scores_more(searched: Report) -> None:
-    for system, word in ((systems.LINKED, "slack"), (systems.TREE, "budget"), (systems.HNSWLIB, "ef")):
+    for system, word in ((systems.LINKED, "slack"), (systems.TREE, "budget"), (peers.HNSWLIB, "ef")):
         rows = [row for row in rows_of(searched, system) if row["setting"].startswith(word)]
-        recalls = [row["recall@10"] for row in rows]
+        recalls = [row["recall"] for row in rows]
         assert recalls == [] or recalls[-1] >= 0.95
         assert all(0.0 <= r <= 1.0 for r in recalls)
         scored = [row["scored"] for row in rows if row["scored"] is not None]
@@ -84,9 +84,9 @@ def test_ratios_are_taken_at_the_same_recall() -> None:
             measured(systems.LINKED, "slack 1.0", 0.94, 5.0, 6.0),
             measured(systems.LINKED, "slack 1.1", 0.97, 10.0, 20.0),
             measured(systems.LINKED, "guided, target 0.9", 0.99, 1.0, 1.0),
-            measured(systems.HNSWLIB, "ef 10", 0.96, 10.0, 20.0),
-            measured(systems.HNSWLIB, "ef 20", 0.98, 40.0, 20.0),
-            measured(systems.FLAT, "all", 1.0, 100.0, 100.0),
+            measured(peers.HNSWLIB, "ef 10", 0.96, 10.0, 20.0),
+            measured(peers.HNSWLIB, "ef 20", 0.98, 40.0, 20.0),
+            measured(peers.FLAT, "all", 1.0, 100.0, 100.0),
         ]
     )
     assert len(rows) == 1  # no slack reaches 0.98
@@ -99,13 +99,24 @@ def test_ratios_are_taken_at_the_same_recall() -> None:
     assert row["ratio faiss flat"] == pytest.approx(0.1)
 
 
-def test_where_hnswlib_is_missing_it_is_named_and_left_out(data: Data) -> None:
-    report = build.run(data, repeats=1, n_threads=1, say=quiet, hnswlib=False)
+def test_a_system_that_is_missing_is_named_and_left_out(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "find_spec", lambda name: None)
+    report = build.run(data, repeats=1, n_threads=1, say=quiet)
     ours = [build.GROW, build.REBUILD, build.LOAD, build.LINK, build.ADD]
-    assert [row["what"] for row in report.sections[0].rows] == [*ours, systems.USEARCH, systems.FAISS_HNSW]
-    assert "hnswlib is left out" in report.sections[0].notes[-1]
+    others = [peers.USEARCH, peers.FAISS_HNSW, peers.FAISS_SQ8]
+    assert [row["what"] for row in report.sections[0].rows] == [*ours, *others]
+    assert [note.split(" is ")[0] for note in report.sections[0].notes[1:]] == ["hnswlib", "SymphonyQG", "Vamana"]
     assert report.sections[1].rows == []
-    assert systems.missing(True) == []
+
+
+def test_raw_vectors_are_searched_through_the_public_calls(data: Data) -> None:
+    report = search.run(data, k=20, raw=True, repeats=1, n_threads=1, quick=True, say=quiet)
+    ours = rows_of(report, systems.LINKED)
+    assert [row["setting"] for row in ours] == [f"target {target}" for target in systems.FINE_TARGETS]
+    assert ours[-1]["recall"] >= 0.95
+    assert report.settings["k"] == 20
+    assert report.sections[1].rows[0][f"ratio {peers.FLAT}, single"] > 0
+    assert report.sections[3].rows == []
 
 
 def test_a_report_is_valid_json_and_can_be_shown(searched: Report, tmp_path: Path) -> None:
@@ -121,7 +132,7 @@ def test_a_report_is_valid_json_and_can_be_shown(searched: Report, tmp_path: Pat
     with console.capture() as captured:
         show(searched, console)
     text = captured.get()
-    assert "recall@10" in text
+    assert "recall" in text
     assert "slack 1.0" in text
     assert "exact L2" in text
 
@@ -148,25 +159,6 @@ def test_building_is_compared_with_hnswlib(data: Data) -> None:
     ratios = [row["ratio of best rounds"] for row in report.sections[1].rows]
     assert 0 < ratios[0] < ratios[1] < ratios[2]
     assert 0 < ratios[3] < ratios[4]
-
-
-def test_growth_is_measured_at_every_size(data: Data) -> None:
-    assert scale.sizes_for(76_000, quick=False) == [10_000, 20_000, 40_000, 76_000]
-    assert scale.sizes_for(30_779, quick=False) == [10_000, 20_000, 30_779]
-    assert scale.sizes_for(1500, quick=True) == [1500]
-    report = scale.run(data, repeats=1, quick=True, say=quiet)
-    shape, nodes = report.sections[0].rows[0], report.sections[1].rows[0]
-    assert shape["documents"] == 1500
-    assert 1.0 < shape["nodes/document"] < 2.0
-    assert shape["mean children"] >= 2.0
-    assert 0 < nodes["linked"] < 1500
-    assert nodes["target recall"] > 0.8
-    rows = [
-        {"documents": n, "µs/insert": 1.0, "linked": n**0.5, "tree alone": None, "target scored": 7} for n in (10, 20)
-    ]
-    exponents = {row["what"]: row["exponent"] for row in scale.growth(rows, rows)}
-    assert exponents["nodes scored, linked"] == pytest.approx(0.5)
-    assert "nodes scored, tree alone" not in exponents
 
 
 def test_memory_counts_all_arrays(data: Data) -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import numpy as np
 
-from gossamer_lab.bench import systems
+from gossamer_lab.bench import peers, systems
 from gossamer_lab.bench.data import Data
+from gossamer_lab.bench.peers import FAISS_HNSW, FAISS_SQ8, HNSWLIB, SYMPHONY, USEARCH, VAMANA, is_installed, missing
 from gossamer_lab.bench.report import Report, Row, section
-from gossamer_lab.bench.systems import FAISS_HNSW, HNSWLIB, USEARCH, Built, missing
+from gossamer_lab.bench.systems import Built
 from gossamer_lab.engine import Floats, Kernel, auto_tree
-from gossamer_lab.methods.rankers import has_hnswlib
 from gossamer_lab.timing import Say, Times, threads
 
 GROW, REBUILD, LOAD = "inserting by Cobweb's operators", "rebuilding the tree", "agglomerating all at once"
@@ -29,14 +30,13 @@ class Spent:
     cores: Times
 
 
-def run(data: Data, *, repeats: int, n_threads: int, say: Say, hnswlib: bool | None = None) -> Report:
-    """Time every step of ours and the build of others, in rounds; hnswlib takes part if it is installed."""
-    with_hnswlib = has_hnswlib() if hnswlib is None else hnswlib
+def run(data: Data, *, repeats: int, n_threads: int, say: Say) -> Report:
+    """Time every step of ours and the build of others, in rounds; those that are installed take part."""
     with threads(n_threads):
-        spent = measure(data.X, repeats, n_threads, say, hnswlib=with_hnswlib)
+        spent = measure(data.X, repeats, n_threads, say)
     rows = [_row(name, each, len(data.X)) for name, each in spent.items()]
     sections = [
-        section("building", rows, [_NOTE, *missing(with_hnswlib)]),
+        section("building", rows, [_NOTE, *missing()]),
         section(f"as a share of {HNSWLIB}'s time", compare(spent)),
     ]
     return Report("build", data.description, {"threads": n_threads, "rounds": repeats}, sections)
@@ -62,18 +62,22 @@ def steps(X: Floats) -> Iterator[str]:
     yield LINK
 
 
-def measure(X: Floats, repeats: int, n_threads: int, say: Say, *, hnswlib: bool) -> dict[str, Spent]:
+def measure(X: Floats, repeats: int, n_threads: int, say: Say) -> dict[str, Spent]:
     """Rounds in which ours and the others take turns."""
     systems.build_gossamer(X[:3000])  # compiles
     list(steps(X[:3000]))
+    builds: dict[str, Callable[[], Built]] = {
+        HNSWLIB: partial(peers.build_hnswlib, X, n_threads),
+        USEARCH: partial(peers.build_usearch, X, n_threads),
+        FAISS_HNSW: partial(peers.build_faiss_hnsw, X),
+        FAISS_SQ8: partial(peers.build_faiss_hnsw, X, FAISS_SQ8),
+        SYMPHONY: partial(peers.build_symphony, X, n_threads),
+        VAMANA: partial(peers.build_vamana, X, n_threads),
+    }
     works: dict[str, Callable[[], Iterable[str]]] = {
         "steps": lambda: steps(X),
-        ADD: _whole(ADD, systems.build_gossamer, X),
-    }
-    if hnswlib:
-        works[HNSWLIB] = _whole(HNSWLIB, systems.build_hnswlib, X, n_threads)
-    works[USEARCH] = _whole(USEARCH, systems.build_usearch, X, n_threads)
-    works[FAISS_HNSW] = _whole(FAISS_HNSW, systems.build_faiss_hnsw, X)
+        ADD: _whole(ADD, partial(systems.build_gossamer, X)),
+    } | {name: _whole(name, build) for name, build in builds.items() if is_installed(name)}
     wall: dict[str, list[float]] = {}
     cores: dict[str, list[float]] = {}
     for number in range(repeats):
@@ -87,11 +91,11 @@ def measure(X: Floats, repeats: int, n_threads: int, say: Say, *, hnswlib: bool)
     return {step: Spent(Times(tuple(wall[step])), Times(tuple(cores[step]))) for step in wall}
 
 
-def _whole(name: str, build: Callable[..., Built], *arguments: Any) -> Callable[[], Iterable[str]]:
+def _whole(name: str, build: Callable[[], Built]) -> Callable[[], Iterable[str]]:
     """A build that is one step."""
 
     def work() -> Iterator[str]:
-        build(*arguments)
+        build()
         yield name
 
     return work

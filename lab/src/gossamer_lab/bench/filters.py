@@ -12,11 +12,12 @@ from gossamer.results import SearchResult
 from gossamer_lab.bench.data import Data
 from gossamer_lab.bench.measures import Ids, exact_neighbours, recall
 from gossamer_lab.bench.report import Report, Row, section
-from gossamer_lab.bench.search import K
 from gossamer_lab.bench.systems import build_gossamer
 from gossamer_lab.engine import Effort, Floats, Kernel, Longs, concept_of_size, count_leaves
 from gossamer_lab.methods.prepared import grow
 from gossamer_lab.timing import Say, clock, take_turns, threads
+
+K: Final = 10
 
 SELECTIVITIES: Final = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0)
 CONCEPTS: Final = (0.003, 0.03, 0.3)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,13 +12,26 @@ import numpy as np
 from gossamer import VectorIndex
 from gossamer_lab.bench.data import Data
 from gossamer_lab.bench.measures import Ids, cost_at, exact_neighbours, first_reaching, front, overlap, recall
+from gossamer_lab.bench.peers import EFS, FLAT, HNSWLIB, PROBES, Maker, missing, peers
 from gossamer_lab.bench.report import Report, Row, section
-from gossamer_lab.bench.systems import FLAT, HNSWLIB, LINKED, PAPER, PATH_SUM, Contender, contenders, missing
+from gossamer_lab.bench.systems import (
+    LINKED,
+    PAPER,
+    PATH_SUM,
+    SLACKS,
+    TREE,
+    Contender,
+    build_gossamer,
+    gossamer,
+    gossamer_raw,
+    paper_tree,
+    tree_alone,
+)
 from gossamer_lab.engine import Floats, Kernel, cores
 from gossamer_lab.timing import Say, Times, clock, take_turns, threads
 
-K: Final = 10
 RECALLS: Final = (0.95, 0.98)
+RAW_RECALLS: Final = (0.95, 0.98, 0.99, 0.995, 0.999)
 _SINGLES: Final = 0.3
 """Seconds of a round for single queries of one contender: a slow one gets fewer queries."""
 _BATCHES: Final = 2.0
@@ -27,8 +41,14 @@ _LOWEST: Final = 0.8
 
 SAME_QUESTION: Final = (
     "All systems search the same vectors, whitened once. With context 0 gossamer's exhaustive ranking is exact L2, so "
-    "all of them answer the same question; recall@10 is against it. Rows with context 1 or the paper's tree "
+    "all of them answer the same question; recall is against it. Rows with context 1 or the paper's tree "
     "search for the paper's path-sum instead: their recall is against path-sum over all documents of the same tree."
+)
+
+
+OWN_QUESTION: Final = (
+    "Raw vectors in, for every system: gossamer whitens them, and its recall is against its own exhaustive ranking; "
+    "that of the others is against exact L2 of the raw vectors."
 )
 
 
@@ -50,7 +70,7 @@ class Measured:
         return {
             "system": it.system,
             "setting": it.setting,
-            "recall@10": self.recall,
+            "recall": self.recall,
             "µs single": self.single.best * 1e6,
             "µs single, median": self.single.median * 1e6,
             "µs batch": self.batch.best * 1e6,
@@ -64,26 +84,56 @@ class Measured:
         }
 
 
-def run(data: Data, *, repeats: int, n_threads: int, quick: bool, say: Say) -> Report:
-    """Search with every system, and compare gossamer's curve with the others'."""
-    exact = exact_neighbours(data.X, data.Q, K)
+def run(data: Data, *, k: int = 10, raw: bool = False, repeats: int, n_threads: int, quick: bool, say: Say) -> Report:
+    """Search with every system, and compare gossamer's curve with the others'.
+
+    All systems search the same whitened vectors; with `raw` the vectors as they came, through their public calls.
+    """
+    searched = replace(data, X=data.raw, Q=data.raw_queries) if raw else data
+    exact = exact_neighbours(searched.X, searched.Q, k)
     with threads(cores()):
-        entered = list(contenders(data.X, K, cores(), say, quick=quick))
+        entered = list(_contenders(searched, k, say, quick=quick, raw=raw))
     with threads(n_threads):
-        measured = measure(data, entered, exact, repeats, say)
-        ends = [] if n_threads > 1 else end_to_end(data, entered, repeats, say)
+        measured = measure(searched, k, entered, exact, repeats, say)
+        ends = [] if raw or n_threads > 1 else end_to_end(data, k, entered, repeats, say)
     rows = [{**m.row(), "bytes/vector": m.contender.built.bytes / len(data.X)} for m in measured]
-    notes = [SAME_QUESTION, _LEGEND, *missing()]
+    notes = [OWN_QUESTION if raw else SAME_QUESTION, _LEGEND, *missing()]
     sections = [
         section("recall and time", rows, notes),
         section("gossamer's time as a share of others' at the same recall", compare(measured), [_COMPARED]),
         section("calibrated targets on real queries", targets(measured)),
         section("one raw query at a time, through VectorIndex.search", ends, [_ENDS] if ends else []),
     ]
-    return Report("search", data.description, {"threads": n_threads, "rounds": repeats, "k": K}, sections)
+    settings = {"threads": n_threads, "rounds": repeats, "k": k, "vectors": "raw" if raw else "whitened"}
+    return Report("search", data.description, settings, sections)
 
 
-def measure(data: Data, entered: Sequence[Contender], exact: Ids, repeats: int, say: Say) -> list[Measured]:
+def _contenders(data: Data, k: int, say: Say, *, quick: bool, raw: bool) -> Iterator[Contender]:
+    """Every system that is installed, with all its settings."""
+    X = data.X
+    build_gossamer(X[:3000])  # compiles
+    ours: dict[str, Maker] = {
+        LINKED: partial(gossamer, X, k), TREE: partial(tree_alone, X, k), PAPER: partial(paper_tree, X, k)
+    }  # fmt: skip
+    if raw:
+        ours = {LINKED: partial(gossamer_raw, X, data.whitener, k)}
+    for name, maker in {**ours, **peers(X, k, cores())}.items():
+        say(f"building {name}")
+        for each in maker():
+            if not quick or _in_quick_run(each):
+                yield each
+
+
+def _in_quick_run(contender: Contender) -> bool:
+    """A quick run has every other step of long ladders of settings."""
+    ladders: tuple[tuple[Sequence[float], str], ...] = ((SLACKS, "slack"), (EFS, "ef"), (PROBES, "probes"))
+    for ladder, word in ladders:
+        if contender.setting.startswith(f"{word} "):
+            return ladder.index(float(contender.setting.split()[1])) % 2 == 0
+    return True
+
+
+def measure(data: Data, k: int, entered: Sequence[Contender], exact: Ids, repeats: int, say: Say) -> list[Measured]:
     """Recall once, then rounds of timing in which all take turns."""
     answers = {}
     costs = {}
@@ -104,7 +154,7 @@ def measure(data: Data, entered: Sequence[Contender], exact: Ids, repeats: int, 
     return [
         Measured(
             each,
-            _recall(each, data, answers[each.name], exact),
+            _recall(each, data, k, answers[each.name], exact),
             batches[each.name].over(len(at_once[each.name])),
             singles[each.name].over(len(lots[each.name])),
             costs[each.name],
@@ -113,10 +163,11 @@ def measure(data: Data, entered: Sequence[Contender], exact: Ids, repeats: int, 
     ]
 
 
-def _recall(contender: Contender, data: Data, found: Ids, exact: Ids) -> float:
-    if contender.reference == "path-sum":
+def _recall(contender: Contender, data: Data, k: int, found: Ids, exact: Ids) -> float:
+    if contender.reference != "L2":
         index: VectorIndex = contender.built.index
-        return overlap(found, index.search(data.Q, K, "path-sum", context=1.0).ids)
+        context = 1.0 if contender.reference == "path-sum" else None
+        return overlap(found, index.search(data.Q, k, "path-sum", context=context).ids)
     return recall(data.X, data.Q, found, exact)
 
 
@@ -150,7 +201,7 @@ def _singles(contender: Contender, Q: Floats) -> Callable[[], float]:
 # -- gossamer beside the others --------------------------------------------------------------------
 
 _COMPARED: Final = (
-    "Gossamer's cheapest slack that reaches the recall, over the other's time interpolated to the recall it has "
+    "Gossamer's cheapest setting that reaches the recall, over the other's time interpolated to the recall it has "
     "(linear in recall and log time between settings). Batches: the best of all rounds, then both in the same "
     "round; single: one query a call, best rounds."
 )
@@ -158,10 +209,11 @@ _COMPARED: Final = (
 
 def compare(measured: Sequence[Measured]) -> list[Row]:
     """For each recall: gossamer's time over that of every other system."""
-    ours = [m for m in measured if m.contender.system == LINKED and m.contender.setting.startswith("slack")]
+    ours = [m for m in measured if m.contender.system == LINKED and m.contender.setting.startswith(("slack", "target"))]
+    raw = any(m.contender.reference == "own" for m in ours)
     others = dict.fromkeys(m.contender.system for m in measured if not m.contender.system.startswith(LINKED))
     rows: list[Row] = []
-    for wanted in RECALLS:
+    for wanted in RAW_RECALLS if raw else RECALLS:
         at = first_reaching(wanted, [m.recall for m in ours], [m.batch.best for m in ours])
         if at is None:
             continue
@@ -176,12 +228,12 @@ def compare(measured: Sequence[Measured]) -> list[Row]:
         for other in others:
             theirs = [m for m in measured if m.contender.system == other]
             row[f"ratio {other}"] = _ratio(mine, theirs, lambda m: m.batch.best)
+            row[f"ratio {other}, single"] = _ratio(mine, theirs, lambda m: m.single.best)
             if other in (HNSWLIB, FLAT):
                 rounds = [_ratio(mine, theirs, _in_round(i)) for i in range(len(mine.batch.seconds))]
                 known = [ratio for ratio in rounds if ratio is not None]
                 row[f"ratio {other}, median round"] = float(np.median(known)) if known else None
                 row[f"ratio {other}, worst round"] = max(known, default=None)
-                row[f"ratio {other}, single"] = _ratio(mine, theirs, lambda m: m.single.best)
         rows.append(row)
     return rows
 
@@ -201,12 +253,12 @@ def targets(measured: Sequence[Measured]) -> list[Row]:
         {
             "system": m.contender.system,
             "target": float(m.contender.setting.rsplit(" ", 1)[1]),
-            "recall@10": m.recall,
+            "recall": m.recall,
             "scored": m.cost,
             "µs batch": m.batch.best * 1e6,
         }
         for m in measured
-        if m.contender.setting.startswith("guided, target")
+        if m.contender.setting.startswith(("guided, target", "target"))
     ]
 
 
@@ -218,7 +270,7 @@ _ENDS: Final = (
 )
 
 
-def end_to_end(data: Data, entered: Sequence[Contender], repeats: int, say: Say) -> list[Row]:
+def end_to_end(data: Data, k: int, entered: Sequence[Contender], repeats: int, say: Say) -> list[Row]:
     """Raw queries, one at a time, through the whole of `VectorIndex.search`, beside the kernel alone."""
     linked: VectorIndex = next(e.built.index for e in entered if e.system == LINKED)
     whole = VectorIndex(data.raw.shape[1], whitener=data.whitener)
@@ -226,10 +278,10 @@ def end_to_end(data: Data, entered: Sequence[Contender], repeats: int, say: Say)
     whole.add(data.raw)
     works: dict[str, Callable[[], float]] = {}
     for target in RECALLS:
-        works[f"end to end {target}"] = _raw_singles(whole, data.raw_queries, target)
-        works[f"kernel {target}"] = _kernel(linked, [data.Q], target)
+        works[f"end to end {target}"] = _raw_singles(whole, data.raw_queries, k, target)
+        works[f"kernel {target}"] = _kernel(linked, [data.Q], k, target)
         rows = [data.Q[i : i + 1] for i in range(len(data.Q))]
-        works[f"kernel, single {target}"] = _kernel(linked, rows, target)
+        works[f"kernel, single {target}"] = _kernel(linked, rows, k, target)
     times = {name: t.over(len(data.Q)) for name, t in take_turns(works, repeats, say).items()}
     found: list[Row] = []
     for target in RECALLS:
@@ -249,16 +301,16 @@ def end_to_end(data: Data, entered: Sequence[Contender], repeats: int, say: Say)
     return found
 
 
-def _raw_singles(index: VectorIndex, Q: Floats, target: float) -> Callable[[], float]:
+def _raw_singles(index: VectorIndex, Q: Floats, k: int, target: float) -> Callable[[], float]:
     rows = [Q[i] for i in range(len(Q))]
-    return lambda: clock(lambda: [index.search(row, K, recall=target) for row in rows])[0]
+    return lambda: clock(lambda: [index.search(row, k, recall=target) for row in rows])[0]
 
 
-def _kernel(index: VectorIndex, parts: Sequence[Floats], target: float) -> Callable[[], float]:
+def _kernel(index: VectorIndex, parts: Sequence[Floats], k: int, target: float) -> Callable[[], float]:
     """The search of whitened queries alone, one call a part."""
     kernel = Kernel.of(index)
-    effort = kernel.effort(K, target)
-    return lambda: clock(lambda: [kernel.search(part, K, effort) for part in parts])[0]
+    effort = kernel.effort(k, target)
+    return lambda: clock(lambda: [kernel.search(part, k, effort) for part in parts])[0]
 
 
 _LEGEND: Final = (
@@ -273,11 +325,11 @@ def curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
 
     Gossamer's calibrated targets are left out, because they lie on the curve of the slacks.
     """
-    ladders = ("slack", "budget", "ef", "probes", "all")
+    ladders = ("slack", "target", "budget", "ef", "probes", "all")
     found: dict[str, list[tuple[float, float]]] = {}
     for system in dict.fromkeys(row["system"] for row in rows if row["system"] not in (PATH_SUM, PAPER)):
         own = [row for row in rows if row["system"] == system and row["setting"].split(" ")[0] in ladders]
-        own = [row for row in own if row["recall@10"] >= _LOWEST]
-        if points := front([row["recall@10"] for row in own], [1.0 / row["queries/s"] for row in own]):
+        own = [row for row in own if row["recall"] >= _LOWEST]
+        if points := front([row["recall"] for row in own], [1.0 / row["queries/s"] for row in own]):
             found[system] = points
     return found

@@ -3,8 +3,8 @@
 Latency of each kind of call, for queries never seen before and again; memory above a process that has searched a small
 index; bytes on disk. A flat NumPy scan of the same vectors runs in the same process, in turns with the calls.
 
-Run as a program (``python -m gossamer_lab.bench.text FOLDER``), this module is the process that is measured: it prints
-what it found as JSON.
+Run as a program (``python -m gossamer_lab.bench.text build|search FOLDER``), this module is the process that is
+measured: it prints what it found as JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -38,6 +38,7 @@ _SMALL: Final = 2_000
 _BATCHES: Final = 5
 _MEGABYTE: Final = 2**20
 _STATM: Final = Path("/proc/self/statm")
+_STATUS: Final = Path("/proc/self/status")
 
 _BARS: Final = {"dense": (1.0, 0.2), "hybrid": (2.0, 0.3), "filter, 1 %": (3.0, 0.5), "explain": (15.0, 2.0)}
 """By kind of call: milliseconds at most, and times a flat scan at most."""
@@ -64,29 +65,55 @@ def report(wanted: Wanted, job: Job) -> Report:
     job.say("reading texts and vectors", 0, 0)
     E, Q = load_set(folder, "qqp")
     setup = json.loads(gzip.decompress((folder / "qqp-setup.json.gz").read_bytes()))
-    E, texts = E[: wanted.rows], setup["corpus"][: wanted.rows]
+    corpus = Corpus(setup["corpus"][: wanted.rows], E[: wanted.rows], setup["queries"], Q)
     with tempfile.TemporaryDirectory() as name:
-        there = Path(name)
-        np.save(there / "documents.npy", E)
-        np.save(there / "queries.npy", Q)
-        asked = {"texts": setup["queries"], "count": wanted.queries}
-        (there / "queries.json").write_text(json.dumps(asked))
+        corpus.write(Path(name), wanted.queries)
         job.say("building the index", 0, 0)
-        build(there / "small.gsm", texts[:_SMALL], E[:_SMALL])
-        seconds, _ = clock(lambda: build(there / "index.gsm", texts, E))
-        disk = on_disk(there / "index.gsm")
+        built = run_part("build", Path(name))
         job.say("searching", 0, 0)
-        command = [sys.executable, "-m", "gossamer_lab.bench.text", name]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    tables = [_latencies(found["calls"]), _batches(found["batch"]), _sizes(found["memory"], disk, seconds)]
-    return job.report("text", f"QQP, {len(texts):,} questions, minilm vectors of {E.shape[1]} dimensions", tables)
+        found = run_part("search", Path(name))
+    tables = [_latencies(found["calls"]), _batches(found["batch"]), _sizes(found["memory"], built)]
+    about = f"QQP, {len(corpus.texts):,} questions, minilm vectors of {E.shape[1]} dimensions"
+    return job.report("text", about, tables)
 
 
-def build(path: Path, texts: list[str], E: Floats) -> None:
-    """An index of texts with their vectors; a hundredth of the documents, and half of them, can be filtered."""
-    with Index.create(path, given) as index:
-        metadata = [{"hundredth": at % 100, "half": at % 2} for at in range(len(texts))]
-        index.add(texts, [f"q{at}" for at in range(len(texts))], metadata, vectors=E)
+@dataclass(frozen=True)
+class Corpus:
+    """Texts and queries with their vectors."""
+
+    texts: list[str]
+    E: Floats
+    queries: list[str]
+    Q: Floats
+
+    def write(self, folder: Path, count: int) -> None:
+        """Write all that the measured processes read: `count` queries of each kind are asked."""
+        np.save(folder / "documents.npy", self.E)
+        np.save(folder / "queries.npy", self.Q)
+        (folder / "texts.json").write_text(json.dumps(self.texts))
+        (folder / "queries.json").write_text(json.dumps({"texts": self.queries, "count": count}))
+
+
+def run_part(part: Literal["build", "search"], folder: Path, enter: Callable[[], None] | None = None) -> dict[str, Any]:
+    """Build, or search, in a process of its own, in which `enter` is called first; returns what it found."""
+    command = [sys.executable, "-m", "gossamer_lab.bench.text", part, str(folder)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=enter)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def build(path: Path, texts: list[str], E: Floats) -> dict[str, float]:
+    """An index of texts with their vectors; a hundredth of the documents, and half of them, can be filtered.
+
+    Returns the seconds of each stage.
+    """
+    index = Index.create(path, given)
+    metadata = [{"hundredth": at % 100, "half": at % 2} for at in range(len(texts))]
+    ids = [f"q{at}" for at in range(len(texts))]
+    adding, _ = clock(lambda: index.add(texts, ids, metadata, vectors=E))
+    labelling, _ = clock(index.settle)
+    closing, _ = clock(index.close)
+    return {"adding, vectors given": adding, "labels": labelling, "closing, with a snapshot": closing}
 
 
 def on_disk(folder: Path) -> dict[str, int]:
@@ -131,15 +158,24 @@ def _batches(batch: dict[str, float]) -> Table:
     return Table("text-batch", "several queries at once", rows, [note], {"ms a query": 3})
 
 
-def _sizes(memory: dict[str, float], disk: dict[str, int], seconds: float) -> Table:
-    sizes = {f"memory, {name}": size for name, size in memory.items()} | {f"disk, {name}": disk[name] for name in disk}
+def _sizes(memory: dict[str, float], built: dict[str, Any]) -> Table:
+    sizes = {f"memory, {name}": size for name, size in memory.items()}
+    sizes |= {f"disk, {name}": size for name, size in built["disk"].items()}
     rows: list[Row] = [{"what": what, "value": size / _MEGABYTE, "unit": "MB"} for what, size in sizes.items()]
-    rows.append({"what": "building it, vectors given", "value": seconds, "unit": "s"})
+    rows.append({"what": "building it, vectors given", "value": sum(built["seconds"].values()), "unit": "s"})
     note = "Memory: growth of the resident set of a process that has searched a small index before."
     return Table("text-size", "memory and disk", rows, [note])
 
 
-# -- the process that is measured ------------------------------------------------------------------
+# -- the processes that are measured ---------------------------------------------------------------
+
+
+def _built(folder: Path) -> dict[str, Any]:
+    texts, E = json.loads((folder / "texts.json").read_text()), np.load(folder / "documents.npy")
+    build(folder / "small.gsm", texts[:_SMALL], E[:_SMALL])
+    before = resident()
+    seconds = build(folder / "index.gsm", texts, E)
+    return {"seconds": seconds, "peak": peak() - before, "disk": on_disk(folder / "index.gsm")}
 
 
 def calls_of(index: Index) -> dict[str, Ask]:
@@ -159,7 +195,7 @@ def flat_scan(E: Floats) -> Ask:
     return lambda text, x: np.argpartition(E @ x, -K)[-K:]
 
 
-def _measured(folder: Path) -> dict[str, Any]:
+def _searched(folder: Path) -> dict[str, Any]:
     asked = json.loads((folder / "queries.json").read_text())
     Q = np.load(folder / "queries.npy").astype(np.float32)
     pairs = list(zip(asked["texts"], Q, strict=False))
@@ -168,9 +204,9 @@ def _measured(folder: Path) -> dict[str, Any]:
         for ask in calls_of(small).values():
             for _ in range(3):
                 ask(*next(queries))
-    before = _resident()
+    before = resident()
     seconds, index = clock(lambda: Index.open(folder / "index.gsm", given, mode="r"))
-    memory: dict[str, float] = {"opened": _resident() - before}
+    memory: dict[str, float] = {"opened": resident() - before}
     calls = calls_of(index)
     first = {kind: 1e3 * clock(_bound(ask, next(queries)))[0] for kind, ask in calls.items()}
     found = _in_turns(calls, queries, asked["count"], first, folder)
@@ -191,7 +227,7 @@ def _in_turns(
         for at in range(count):
             for kind, ask in calls.items():
                 sight[kind][at] = 1e3 * clock(_bound(ask, own[kind][at]))[0]
-        resident = _resident()  # before the vectors of the flat scan come in
+        used = resident()  # before the vectors of the flat scan come in
         scan = flat_scan(np.load(folder / "documents.npy").astype(np.float32))
         scanned = np.empty(count)
         for at in range(count):
@@ -199,7 +235,7 @@ def _in_turns(
                 again[kind][at] = 1e3 * clock(_bound(ask, own[kind][at]))[0]
             scanned[at] = 1e3 * clock(_bound(scan, own["dense"][at]))[0]
     found = {kind: _summary(first[kind], sight[kind], again[kind]) for kind in calls}
-    return {**found, "flat scan": _summary(float(scanned[0]), scanned, scanned), "resident": {"bytes": resident}}
+    return {**found, "flat scan": _summary(float(scanned[0]), scanned, scanned), "resident": {"bytes": used}}
 
 
 def _summary(first: float, sight: Doubles, again: Doubles) -> dict[str, float]:
@@ -226,11 +262,22 @@ def _batch(ask: Ask, queries: list[tuple[str, Floats]]) -> float:
     return float(1e3 * best / len(queries))
 
 
-def _resident() -> int:
+def resident() -> int:
+    """Bytes of this process that are in memory; 0 where the system does not tell."""
     return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if _STATM.exists() else 0
+
+
+def peak() -> int:
+    """The most bytes of this process that were in memory at once; 0 where the system does not tell.
+
+    Not `getrusage`: there a process begins with what the one that started it had.
+    """
+    lines = _STATUS.read_text().splitlines() if _STATUS.exists() else []
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
 
 
 if __name__ == "__main__":
     from gossamer_lab.bench import text
 
-    json.dump(text._measured(Path(sys.argv[1])), sys.stdout)
+    parts = {"build": text._built, "search": text._searched}
+    json.dump(parts[sys.argv[1]](Path(sys.argv[2])), sys.stdout)

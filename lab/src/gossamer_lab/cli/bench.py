@@ -1,4 +1,4 @@
-"""`gossamer bench`: Gossamer beside faiss, hnswlib and usearch, on the same vectors."""
+"""`gossamer bench`: Gossamer beside faiss, hnswlib, usearch, SymphonyQG and Vamana, on the same vectors."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gossamer_lab.cli.common import Cache, Model, Out, Screen, command, finish, 
 from gossamer_lab.cli.common import Data as DataFolder
 
 if TYPE_CHECKING:
+    from gossamer_lab import tables
     from gossamer_lab.bench.data import Data
     from gossamer_lab.bench.report import Report
     from gossamer_lab.timing import Say
@@ -43,6 +44,10 @@ _WIDE = 190
 def search(
     vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
     count: Count = None, repeats: Repeats = None, threads: Threads = None, quick: Quick = False, json: Json = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=200, help="Nearest neighbours wanted.")] = 10,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Vectors as they came, through the public calls, whitening included.")
+    ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw recall against queries a second into a PNG.")] = None,
 ) -> None:  # fmt: skip
     """Recall against time for every system and setting, on one thread.
@@ -53,6 +58,8 @@ def search(
 
         gossamer bench search --set msmarco --json search.json --plot search.png
 
+        gossamer bench search --raw -k 100
+
         gossamer bench search --vectors corpus.npy --queries queries.npy
     """
 
@@ -61,7 +68,7 @@ def search(
 
         loaded = _load(vectors, queries, data, set_, rows or (10_000 if quick else None), count or _count(quick))
         rounds = repeats or (2 if quick else 7)
-        report = task.run(loaded, repeats=rounds, n_threads=threads or 1, quick=quick, say=say)
+        report = task.run(loaded, k=k, raw=raw, repeats=rounds, n_threads=threads or 1, quick=quick, say=say)
         if plot is not None:
             from gossamer_lab.pictures import recall_curves
 
@@ -100,25 +107,38 @@ def build(
 @bench.command()
 @command
 def scale(
-    vectors: Vectors = None, queries: Queries = None, data: Folder = None, set_: Set = "qqp", rows: Rows = None,
-    count: Count = None, repeats: Repeats = None, quick: Quick = False, json: Json = None,
+    size: Annotated[
+        list[int] | None, typer.Option("--size", min=2000, help="Documents; can be given several times.")
+    ] = None,
+    system: Annotated[
+        list[str] | None, typer.Option("--system", help="gossamer, or another index; can be given several times.")
+    ] = None,
+    texts: Annotated[bool, typer.Option(help="Also build and search an index of all texts.")] = True,
+    model: Model = "minilm",
+    quick: Annotated[bool, typer.Option("--quick", help="2,000 and 10,000 documents, no texts: a minute.")] = False,
+    data: DataFolder = None, out: Out = None, cache: Cache = None, json: Json = None,
 ) -> None:  # fmt: skip
-    """How the cost of an insertion and of an answer grows with the number of documents.
+    """All of QQP and a million vectors: building, memory and searching as an index grows, beside others.
+
+    The questions are encoded once (some ten minutes), and kept in the cache.
 
     Examples:
 
         gossamer bench scale --quick
 
-        gossamer bench scale --json scale.json
+        gossamer bench scale --out docs/results
+
+        gossamer bench scale --size 100000 --system gossamer --system hnswlib --no-texts
     """
+    from gossamer_lab.bench import scale as task
 
-    def work(say: Say) -> Report:
-        from gossamer_lab.bench import scale as task
-
-        loaded = _load(vectors, queries, data, set_, rows or (10_000 if quick else None), count or _count(quick))
-        return task.run(loaded, repeats=repeats or (1 if quick else 3), quick=quick, say=say)
-
-    _run(work, json)
+    screen = Screen()
+    with watched(screen, data, cache, quick=quick) as job:
+        sizes = tuple(size or ((2_000, 10_000) if quick else task.SIZES))
+        wanted = task.Wanted(sizes, tuple(system or task.SYSTEMS), texts and not quick, model)
+        report = task.report(wanted, job)
+    _write(report, json)
+    finish(screen, report, out, draw=lambda out: task.picture(report, out))
 
 
 @bench.command()
@@ -225,10 +245,7 @@ def stream(
             most = documents or (2_000 if quick else None)
             chosen = tuple(collection or NAMES), quality.check_orders(order or list(ORDERS))
             report = quality.report(quality.Wanted(*chosen, model, most, seed), job)
-    if json is not None:
-        from gossamer_lab.bench.report import write_json
-
-        write_json(report, json)
+    _write(report, json)
     finish(screen, report, out, draw=lambda out: (waiting if waits else quality).picture(report, out))
 
 
@@ -254,10 +271,7 @@ def text(
     with watched(screen, data, None, quick=quick) as job:
         wanted = task.Wanted(rows or (5_000 if quick else None), count or (20 if quick else 200))
         report = task.report(wanted, job)
-    if json is not None:
-        from gossamer_lab.bench.report import write_json
-
-        write_json(report, json)
+    _write(report, json)
     finish(screen, report, out)
 
 
@@ -288,11 +302,16 @@ def words(
             tuple(collection or task.COLLECTIONS), rows or (2_000 if quick else None), count or (20 if quick else 300)
         )
         report = task.report(wanted, job)
-    if json is not None:
-        from gossamer_lab.bench.report import write_json
-
-        write_json(report, json)
+    _write(report, json)
     finish(screen, report, out)
+
+
+def _write(report: tables.Report, json: Path | None) -> None:
+    """Write a report as JSON where a file is given."""
+    from gossamer_lab.bench.report import write_json
+
+    if json is not None:
+        write_json(report, json)
 
 
 def _count(quick: bool) -> int:
