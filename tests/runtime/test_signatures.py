@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba.core.registry import cpu_target
 
 import gossamer
 from gossamer import Index, VectorIndex
@@ -130,8 +131,19 @@ def called() -> dict[str, Any]:
     return found
 
 
-def record() -> tuple[Content, bool]:
-    """The content of the file; whether a kernel was compiled, since then some are in it that only kernels call."""
+def record() -> tuple[Content, bool, bool]:
+    """The content of the file; whether a kernel was compiled, since then some are in it that only kernels call.
+
+    And whether Numba loaded all that it can compile, which no kernel needs that is compiled.
+    """
+    target, loaded = cpu_target.target_context, []
+    refresh = target.refresh
+
+    def noted() -> None:
+        loaded.append(True)
+        refresh()
+
+    target.refresh = noted
     import runtime.test_kernel_fuzz as fuzz
 
     with tempfile.TemporaryDirectory() as folder:
@@ -147,6 +159,7 @@ def record() -> tuple[Content, bool]:
     return (
         {"tuples": dict(sorted(writer.tuples.items())), "kernels": signatures},
         any(kernel.stats.cache_misses for kernel in kernels.values()),
+        bool(loaded),
     )
 
 
@@ -162,8 +175,9 @@ def recorded() -> Content:
             child, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": paths}
         )
         assert done.returncode == 0, done.stderr[-3000:]
-        content, compiled = json.loads(done.stdout)
+        content, compiled, loaded = json.loads(done.stdout)
         if not compiled:
+            assert not loaded, "loading compiled kernels takes 0.4 s longer than it needs to"
             return dict(content)
     raise AssertionError("kernels are compiled in every process")
 

@@ -32,10 +32,10 @@ def opened(
 
 def prepare_encoder(name: str, screen: Screen) -> None:
     """Fetch the files of an encoder before they are needed, with a progress bar."""
-    from gossamer.index import MODELS, pull
+    from gossamer.index import MODELS, is_fetched, pull
 
     base = name.strip().partition("?")[0]
-    if base not in MODELS:
+    if base not in MODELS or is_fetched(base):
         return
     if not (find_spec("onnxruntime") and find_spec("tokenizers")):
         raise MissingExtraError(f"The encoder {base}", "onnx")

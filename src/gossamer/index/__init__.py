@@ -20,7 +20,7 @@ repair          a damaged index → a healthy one
 """
 
 from gossamer.encoders import Encoder, KnownEncoder, Progress, encode_texts, known_models, load_encoder
-from gossamer.encoders.models import MODELS, list_models, model_path, pull
+from gossamer.encoders.models import MODELS, is_fetched, list_models, model_path, pull
 from gossamer.filters import check_size
 from gossamer.index.encoding import Encoded, EncoderSpec, Unloaded
 from gossamer.index.index import Index
@@ -36,6 +36,7 @@ __all__ = [
     "Unloaded",
     "check_size",
     "encode_texts",
+    "is_fetched",
     "known_models",
     "list_models",
     "load_encoder",

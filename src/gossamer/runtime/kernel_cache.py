@@ -15,6 +15,7 @@ from typing import Any, Final
 import numba
 from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.runtime.nrt import rtsys
 
 from gossamer.files.file_lock import Claim
 from gossamer.runtime import shipped
@@ -47,7 +48,7 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel, or None: then the caller is the one who has to compile it."""
-        found = super().load_overload(sig, target_context)
+        found = self._found(sig, target_context)
         if found is not None or self._claim is not None:
             return found
         if self.kernel.startswith("gossamer."):
@@ -61,7 +62,16 @@ class KernelCache(FunctionCache):
             self._claim = Claim.on(self._claim_file, wait=True)
         except OSError:
             return None
-        return super().load_overload(sig, target_context)  # another may have compiled it meanwhile
+        return self._found(sig, target_context)  # another may have compiled it meanwhile
+
+    def _found(self, sig: Any, target_context: Any) -> Any:
+        """The kernel from the cache. Numba would import all that it can compile first, which takes 0.4 s.
+
+        A compiled kernel needs of it only the allocator of arrays, unless it calls BLAS: no kernel of ours does.
+        """
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def release(self) -> None:
         """Let others have the claim."""
