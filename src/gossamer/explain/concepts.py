@@ -8,6 +8,7 @@ Concepts are cached. A cached one holds while neither its path, nor its label, n
 whatever changes at or below a node, and so its shown children, changes the statistics of all above it too.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from gossamer.array_types import NONE, Doubles, Longs
+from gossamer.array_types import NONE
 from gossamer.explain.basic_level import basic_level, weights
 from gossamer.explain.labelling import Label, Labels
 from gossamer.explain.passages import SHOWN, SNIPPET, Passage, Texts
@@ -34,6 +35,9 @@ _MOST: Final = 1 << 15
 
 Path: TypeAlias = tuple[int, ...]
 """A shown path: nodes from the root to one of them."""
+
+_LEAF: Final[tuple[Path, float]] = (), 0.0
+"""The children and the spread of a leaf."""
 
 
 @dataclass(frozen=True)
@@ -143,20 +147,20 @@ class Concepts:
         outdated = [
             node for node in path_of if node not in known or known[node].seen != now or known[node].labels is not labels
         ]
-        children = t.n_children[outdated].tolist()
-        label_of = {node: words.label_of(t, node) for node, count in zip(outdated, children, strict=True) if count}
-        weight_of = dict(zip(outdated, weights(t, outdated, tree.root), strict=True))
+        inner = [node for node, count in zip(outdated, t.n_children[outdated].tolist(), strict=True) if count]
+        label_of = {node: words.label_of(t, node) for node in inner}
+        weight_of = dict(zip(inner, weights(t, inner, tree.root), strict=True)) if inner else {}
         fresh: dict[int, Path] = {}
         for node in outdated:
             if node in known and known[node].holds(t, path_of[node], label_of.get(node)):
-                known[node].weight = weight_of[node]
+                known[node].weight = weight_of.get(node, -math.inf)
                 known[node].labels = labels
                 known[node].seen = now  # last: other threads may be reading
             else:
                 fresh[node] = path_of[node]
         for node, concept in zip(fresh, _concepts(t, words, fresh, label_of) if fresh else (), strict=True):
             known.pop(node, None)  # so that it counts as new
-            known[node] = _Described(concept, label_of.get(node), weight_of[node], now, labels)
+            known[node] = _Described(concept, label_of.get(node), weight_of.get(node, -math.inf), now, labels)
         found = {node: known[node] for node in path_of}
         while len(known) > self._most:
             del known[next(iter(known))]
@@ -181,17 +185,23 @@ def _marked(path: Sequence[_Described]) -> tuple[Concept, ...]:
 def _concepts(
     t: TreeArrays, words: Wording, path_of: Mapping[int, Path], label_of: Mapping[int, Label | None]
 ) -> Iterator[Concept]:
-    """Nodes, given with the paths that lead to them, in words. The texts of all of them are read at once."""
-    documents = {node: _exemplars_of(t, node, label_of.get(node), words.number_of) for node in path_of}
-    wanted = list(dict.fromkeys(chain.from_iterable(documents.values())))
-    shown = dict(zip(wanted, map(_exemplar, words.texts(wanted)), strict=True))
+    """Nodes, given with the paths that lead to them, in words. The texts of all of them are read at once.
+
+    Internal nodes are those of `label_of`. Most nodes are leaves, for which less has to be looked up.
+    """
     nodes = np.array(list(path_of))
     parents = np.array([path[-2] if len(path) > 1 else path[-1] for path in path_of.values()])
-    figures = (t.size[nodes], t.size[parents], t.h[nodes], t.h[parents], _spreads(t, nodes))
-    listed = zip(path_of.values(), shown_children_of(t, nodes), *(each.tolist() for each in figures), strict=True)
-    for path, children, size, size_above, h, h_above, spread in listed:
-        node, label = path[-1], label_of.get(path[-1])
-        exemplars = tuple([shown[document] for document in documents[node]])
+    sizes, utilities = t.size[nodes], t.size[nodes] / t.size[parents] * (t.h[parents] - t.h[nodes])
+    inner = [node for node in path_of if node in label_of]
+    figures = dict(zip(inner, zip(shown_children_of(t, inner), _spreads(t, inner), strict=True), strict=True))
+    firsts = t.first_document[nodes].tolist()
+    documents: dict[int, tuple[int, ...]] = {node: (first,) for node, first in zip(path_of, firsts, strict=True)}
+    documents |= {node: _exemplars_of(t, node, label_of[node], words.number_of) for node in inner}
+    wanted = list(dict.fromkeys(chain.from_iterable(documents.values())))
+    shown = dict(zip(wanted, map(_exemplar, words.texts(wanted)), strict=True))
+    for (node, path), size, utility in zip(path_of.items(), sizes.tolist(), utilities.tolist(), strict=True):
+        children, spread = figures.get(node, _LEAF)
+        label, exemplars = label_of.get(node), tuple([shown[document] for document in documents[node]])
         yield Concept(
             id=node,
             size=size,
@@ -202,23 +212,21 @@ def _concepts(
             terms=() if label is None else label.terms,
             exemplars=exemplars,
             spread=spread,
-            utility=size / size_above * (h_above - h),
+            utility=utility,
             path=path,
         )
 
 
-def _spreads(t: TreeArrays, nodes: Longs) -> Doubles:
-    """√(Σ M2 / n) of each node; 0 for leaves."""
-    found = np.zeros(len(nodes))
-    inner = np.flatnonzero(t.n_children[nodes])
-    found[inner] = np.sqrt(t.m2[t.row[nodes[inner]]].sum(axis=1) / t.size[nodes[inner]])
+def _spreads(t: TreeArrays, inner: Sequence[int]) -> list[float]:
+    """√(Σ M2 / n) of internal nodes."""
+    found: list[float] = np.sqrt(t.m2[t.row[inner]].sum(axis=1) / t.size[inner]).tolist() if inner else []
     return found
 
 
 def _exemplars_of(
     t: TreeArrays, node: int, label: Label | None, number_of: Callable[[int], int | None]
 ) -> tuple[int, ...]:
-    """The documents that stand for a node: those of its label, or the first one below it."""
+    """The documents that stand for an internal node: those of its label, or the first one below it."""
     if label is not None and label.exemplars:
         return tuple(number for passage in label.exemplars if (number := number_of(passage)) is not None)
     while t.n_children[node] > 0:

@@ -48,7 +48,8 @@ class _Near(NamedTuple):
 
 def rank(view: View, queries: Sequence[Query], k: int, scope: Scope) -> list[Ranking]:
     """For each query the k best documents in scope; all of them where there are fewer."""
-    depth = max(4 * k, 50)
+    with_words = any(query.lexical.words for query in queries)
+    depth = max(4 * k, 50) if with_words else 2 * k  # words raise documents that are not so near
     near = _nearest(view, queries, depth, scope)
     return [_ranked(view, query, k, scope, depth, found) for query, found in zip(queries, near, strict=True)]
 

@@ -36,6 +36,8 @@ K: Final = 10
 _SMALL: Final = 2_000
 """Documents of the index that is searched first, so that code and libraries are in memory before anything counts."""
 _BATCHES: Final = 5
+_TURN: Final = 20
+"""Calls of one kind before those of the next."""
 _MEGABYTE: Final = 2**20
 _STATM: Final = Path("/proc/self/statm")
 _STATUS: Final = Path("/proc/self/status")
@@ -145,7 +147,7 @@ def _latencies(calls: dict[str, dict[str, float]]) -> Table:
         "Milliseconds for one call, the vector of the query given, ten answers, one core. first of all: the first call "
         "of its kind to this index. first sight: the median over queries not asked before, and their 95th percentile. "
         "again: the median when they are asked a second time. flat scan: matrix times vector and argpartition of "
-        "float32 in NumPy, in turns with the calls; it finds rows, the others documents with their paths."
+        f"float32 in NumPy; it finds rows, the others documents with their paths. Kinds take turns, {_TURN} calls each."
     ]
     digits: dict[str, int | str] = dict.fromkeys(("first sight", "p95", "again"), 3)
     digits |= {"first of all": 2, "× flat scan": 2, "bar, ms": "g", "bar, ×": "g"}
@@ -219,21 +221,29 @@ def _searched(folder: Path) -> dict[str, Any]:
 def _in_turns(
     calls: dict[str, Ask], queries: Iterator[tuple[str, Floats]], count: int, first: dict[str, float], folder: Path
 ) -> dict[str, dict[str, float]]:
-    """Every kind of call with queries of its own: seen for the first time, then again, in turns with the flat scan."""
+    """Every kind of call with queries of its own: seen for the first time, then again, in turns with the flat scan.
+
+    A turn is several calls of one kind, as people make them; after each kind the caches hold what another one read.
+    """
     own = {kind: [next(queries) for _ in range(count)] for kind in calls}
-    sight = {kind: np.empty(count) for kind in calls}
-    again = {kind: np.empty(count) for kind in calls}
+    turns = [range(start, min(start + _TURN, count)) for start in range(0, count, _TURN)]
+
+    def timed(ask: Ask, kind: str, into: Doubles, turn: range) -> None:
+        for at in turn:
+            into[at] = 1e3 * clock(_bound(ask, own[kind][at]))[0]
+
+    sight, again = ({kind: np.empty(count) for kind in calls} for _ in range(2))
+    scanned = np.empty(count)
     with threads(1):
-        for at in range(count):
+        for turn in turns:
             for kind, ask in calls.items():
-                sight[kind][at] = 1e3 * clock(_bound(ask, own[kind][at]))[0]
+                timed(ask, kind, sight[kind], turn)
         used = resident()  # before the vectors of the flat scan come in
         scan = flat_scan(np.load(folder / "documents.npy").astype(np.float32))
-        scanned = np.empty(count)
-        for at in range(count):
+        for turn in turns:
             for kind, ask in calls.items():
-                again[kind][at] = 1e3 * clock(_bound(ask, own[kind][at]))[0]
-            scanned[at] = 1e3 * clock(_bound(scan, own["dense"][at]))[0]
+                timed(ask, kind, again[kind], turn)
+            timed(scan, "dense", scanned, turn)
     found = {kind: _summary(first[kind], sight[kind], again[kind]) for kind in calls}
     return {**found, "flat scan": _summary(float(scanned[0]), scanned, scanned), "resident": {"bytes": used}}
 
