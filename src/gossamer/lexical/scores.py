@@ -60,7 +60,7 @@ class LexicalScores:
         if not self.words:
             return _NO_DOCUMENTS
         least = max(least, 0.0)
-        places = np.flatnonzero(self._bm25 > least / self._factor * (1.0 - 1e-12))  # rounded down, then compared exactly
+        places = np.flatnonzero(self._bm25 > least / self._factor * (1.0 - 1e-12))  # a little less, for rounding
         return self._index.numbers[places[self._bm25[places] * self._factor > least]]
 
     def of(self, documents: Longs) -> Doubles:
