@@ -64,7 +64,7 @@ def test_moments_of_another_tree_are_noticed() -> None:
     tree.insert_many(np.random.default_rng(0).normal(size=(50, 3)))
     bundle = tree.to_bundle()
     with pytest.raises(CorruptError, match="h is not the entropy"):
-        CobwebTree.from_bundle(Bundle(bundle.params, {**bundle.arrays, "m2": 4.0 * bundle.arrays["m2"]}))
+        CobwebTree.from_bundle(Bundle(bundle.params, {**bundle.arrays, "m2": 0.5 * bundle.arrays["m2"]}))
 
 
 def test_vectors_of_format_version_4_are_read() -> None:

@@ -61,7 +61,8 @@ class LexicalScores:
             return _NO_DOCUMENTS
         least = max(least, 0.0)
         places = np.flatnonzero(self._bm25 > least / self._factor * (1.0 - 1e-12))  # a little less, for rounding
-        return self._index.numbers[places[self._bm25[places] * self._factor > least]]
+        found: Longs = self._index.numbers[places[self._bm25[places] * self._factor > least]]
+        return found
 
     def of(self, documents: Longs) -> Doubles:
         """The scores of some documents; 0 for those that hold no word of the query."""

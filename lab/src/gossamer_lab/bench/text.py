@@ -302,5 +302,6 @@ def peak() -> int:
 if __name__ == "__main__":
     from gossamer_lab.bench import text
 
+    parts: dict[str, Callable[[Path], dict[str, Any]]]
     parts = {"build": text._built, "search": text._searched, "search alone": partial(text._searched, scan=False)}
     json.dump(parts[sys.argv[1]](Path(sys.argv[2])), sys.stdout)
