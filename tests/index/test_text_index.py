@@ -43,10 +43,9 @@ from gossamer.errors import (
     UntrustedEncoderError,
 )
 from gossamer.index.replay import StagedStep
-from gossamer.rank.fusion import WEIGHT
 from gossamer.results import Hit
 from gossamer.store import Policy
-from oracles.bm25 import bm25
+from oracles.bm25 import auto_weight, bm25
 
 TEXTS = ["the sun and the moon", "a river of milk", "the wolf in the tree", "gold and iron", "a queen of silk"]
 IDS = ["sky", "river", "wolf", "metal", "queen"]
@@ -365,7 +364,7 @@ def cosine(index: Index, query: str, text: str) -> float:
 
 
 @pytest.mark.parametrize("n", [200, 1300])
-@pytest.mark.parametrize("weight", [0.0, WEIGHT, 3.0])
+@pytest.mark.parametrize("weight", [0.0, 0.15, 3.0])
 def test_search_equals_fusing_everything_by_hand(n: int, weight: float) -> None:
     with Index(encode) as index:
         texts = large(index, n)
@@ -401,7 +400,9 @@ def test_an_explanation_adds_up_and_agrees_with_search(small: Index) -> None:
             assert sum(step.gain for step in why.path) == pytest.approx(gained, abs=1e-6)
     why = small.explain("the sun in the trees", "wolf")
     assert set(why.words) == {"the", "in", "trees"}, "words count in whatever form"
-    assert why.weight == WEIGHT
+    found = bm25({at: (text, "") for at, text in enumerate(TEXTS)}, ["the", "sun", "in", "the", "trees"])
+    assert why.weight == pytest.approx(auto_weight(found))
+    assert small.explain("the sun in the trees", "wolf", hybrid=0.3).weight == 0.3
     assert small.explain("gold", "sky").lexical == 0.0
 
 

@@ -2,8 +2,9 @@
 
     score = cosine of query and passage  +  w · BM25 / (best BM25 of any document)
 
-The cosine is that of the document's best passage, in the whitened space. Scores are added, not ranks: with equal
-weights, reciprocal rank fusion lowered nDCG@10 on MS MARCO from 76.6 to 70.7 and on QQP from 67.95 to 67.6 (MiniLM).
+The cosine is that of the document's best passage, in the whitened space; for w see `lexical.scores`. Scores are added,
+not ranks: with equal weights, reciprocal rank fusion lowered nDCG@10 on MS MARCO from 76.6 to 70.7 and on QQP from
+67.95 to 67.6 (MiniLM).
 
 The nearest passages are read only as deep as needed, by Fagin's threshold argument: a document that is not among them
 is no nearer than the last of them, so only its words can lift it into the best k, and only if their part makes up the
@@ -18,10 +19,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gossamer.array_types import DocumentNumber, Doubles, Longs
-
-WEIGHT: Final = 0.15
-"""The weight w of BM25. 0.1 to 0.2 helped on every collection measured (nDCG@10, MiniLM: MS MARCO 76.6 → 77.3,
-SciFact 64.9 → 69.5, QQP 67.95 → 68.8)."""
 
 _DIGITS: Final = 9
 """Decimal places of a cosine. Beyond is the noise of float32, and equal texts must score equal."""
