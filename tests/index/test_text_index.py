@@ -276,11 +276,11 @@ def test_the_first_passage_of_a_long_text_counts_the_less_the_longer_it_is(n: in
             expected[id] = best + (cosines[0] - best) / len(cosines)
         for options in ({"hybrid": False}, {"hybrid": 0.3}, {}, {"where": {"half": 1}}):
             wanted = {id: dense for id, dense in expected.items() if "where" not in options or int(id[1:]) % 2}
-            for hit in index.search(query, k=n, **options):  # type: ignore[arg-type]
+            for hit in index.search(query, k=n, **options):
                 assert hit.dense == pytest.approx(wanted.pop(hit.id), abs=1e-5)
             assert not wanted
-            first = index.search(query, k=5, **options)  # type: ignore[arg-type]
-            assert [hit.score for hit in first] == [hit.score for hit in index.search(query, k=n, **options)][:5]  # type: ignore[arg-type]
+            first = index.search(query, k=5, **options)
+            assert [hit.score for hit in first] == [hit.score for hit in index.search(query, k=n, **options)][:5]
         opened = [index.explain(query, id) for id in names[:40]]
         for why in opened:
             assert why.dense == pytest.approx(expected[why.id], abs=1e-5)
