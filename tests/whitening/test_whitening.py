@@ -240,7 +240,7 @@ def test_whiteners_saved_before_centring_was_a_choice_are_centred() -> None:
     del bundle.params["center"], bundle.params["fitted_centering"]
     loaded = Whitener.from_bundle(bundle)
     assert (loaded.center, loaded.centering_) == (True, 1.0)
-    assert loaded.has_drifted(X + 0.1)
+    assert loaded.has_drifted(X + np.float32(0.1))
 
 
 def test_arrays_that_do_not_fit_together_are_refused() -> None:

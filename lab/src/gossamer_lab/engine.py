@@ -21,9 +21,8 @@ from gossamer.graph.calibration import Effort
 from gossamer.graph.search_graph import SearchGraph, neighbours_wanted
 from gossamer.lexical.analysis import USUAL, detect_language
 from gossamer.lexical.query_text import parse
-from gossamer.lexical.scores import LexicalScores
-from gossamer.lexical.words import Words, WordsOf
-from gossamer.rank.fusion import WEIGHT
+from gossamer.lexical.scores import AUTO, LexicalScores, Weight
+from gossamer.lexical.words import K1, B, Words, WordsOf
 from gossamer.rank.guided import effort_for, prepare, search_with_effort
 from gossamer.rank.request import SearchRequest
 from gossamer.runtime.jit import kernel, subkernel
@@ -38,10 +37,10 @@ from gossamer.vector_index.presets import PRESETS
 from gossamer.whitening.whitening import Whitening
 
 __all__ = [
-    "WEIGHT", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Structure", "Whitening", "WordIndex", "as_vectors",
+    "Doubles", "Effort", "Floats", "Kernel", "Longs", "Structure", "Weight", "Whitening", "WordIndex", "as_vectors",
     "auto_tree", "best_groups", "cache_folder", "concept_of_size", "cores", "count_leaves", "default_settings",
-    "default_whitening", "group_of_each", "kernel", "memberships", "shown_sizes", "structure", "subkernel",
-    "tree_bytes", "use_kernels_of_large_renewals",
+    "default_whitening", "default_words", "group_of_each", "kernel", "memberships", "shown_sizes", "structure",
+    "subkernel", "tree_bytes", "use_kernels_of_large_renewals",
 ]  # fmt: skip
 
 _LONGEST: Final = 1.3
@@ -72,6 +71,11 @@ def default_settings() -> DefaultSettings:
 def default_whitening() -> Whitening:
     """The whitening of the default preset, to be fitted."""
     return PRESETS["default"].whitening()
+
+
+def default_words() -> tuple[float, float, tuple[float, ...]]:
+    """What decides the lexical part of a score."""
+    return K1, B, AUTO
 
 
 # -- trees -----------------------------------------------------------------------------------------
@@ -243,11 +247,14 @@ class WordIndex:
         new = [WordsOf(DocumentNumber(number), text, "") for number, text in added]
         return WordIndex(self._words.changed(map(DocumentNumber, removed), new))
 
-    def shares(self, query: str) -> tuple[Longs, Doubles]:
-        """The numbers of the texts that share a word with a query, and the BM25 of each as a share of the best."""
-        lexical = LexicalScores(self._words, parse(query).words, 1.0)
+    def shares(self, query: str) -> tuple[Longs, Doubles, float]:
+        """The numbers of the texts that share a word with a query, the BM25 of each as a share of the best, and the
+        weight of words for this query.
+        """
+        words = parse(query).words
+        lexical = LexicalScores(self._words, words, 1.0)
         found = lexical.above(0.0)
-        return found, lexical.of(found)
+        return found, lexical.of(found), LexicalScores(self._words, words, "auto").weight
 
     def best(self, query: str, k: int) -> list[int]:
         """The numbers of the k best."""

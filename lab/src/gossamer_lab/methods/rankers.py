@@ -16,7 +16,7 @@ import faiss
 import numpy as np
 
 from gossamer.errors import InputError
-from gossamer_lab.engine import WEIGHT, Floats, Longs, cores
+from gossamer_lab.engine import Floats, Longs, Weight, cores
 from gossamer_lab.methods.prepared import Prepared
 from gossamer_lab.methods.spaces import SPACES
 from gossamer_lab.timing import clock
@@ -127,10 +127,10 @@ def _bm25(task: Prepared, space: str, k: int) -> Found:
     return Found(rows, 0.0, seconds)
 
 
-@method("hybrid", f"cosine + {WEIGHT} × share of the best BM25, as Index.search", trees=False)
+@method("hybrid", "cosine + weight × share of the best BM25, as Index.search", trees=False)
 def _hybrid(task: Prepared, space: str, k: int) -> Found:
     task.lexical()  # its time is not the search's
-    seconds, rows = clock(lambda: fused(task, *_unit(task, space), k, WEIGHT))
+    seconds, rows = clock(lambda: fused(task, *_unit(task, space), k, "auto"))
     return Found(rows, task.vectors(space).seconds, seconds)
 
 
@@ -192,7 +192,7 @@ def unit_rows(X: Floats) -> Floats:
     return np.ascontiguousarray(X / lengths, dtype=np.float32)
 
 
-def fused(task: Prepared, X: Floats, Y: Floats, k: int, weight: float) -> Longs:
+def fused(task: Prepared, X: Floats, Y: Floats, k: int, weight: Weight) -> Longs:
     """The k best documents by cosine + weight · BM25 / (best BM25); rows of X and Y have unit length."""
     words = task.lexical()
     rows = np.empty((len(Y), min(k, len(X))), np.int64)

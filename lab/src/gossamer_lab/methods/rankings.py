@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from gossamer import __version__
-from gossamer_lab.engine import WEIGHT, default_settings, default_whitening
+from gossamer_lab.engine import default_settings, default_whitening, default_words
 from gossamer_lab.methods.prepared import Prepared
 from gossamer_lab.methods.rankers import Found, Method
 
@@ -45,7 +45,7 @@ def _key(task: Prepared, method: Method, k: int) -> str:
         "k": k,
     }
     if method.space == "default":  # rankings of a default that was changed since must not be shown
-        made_of["default"] = repr((default_settings(), default_whitening().get_params(), WEIGHT))
+        made_of["default"] = repr((default_settings(), default_whitening().get_params(), default_words()))
     return hashlib.blake2b(json.dumps(made_of, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from gossamer import VectorIndex, Whitener
-from gossamer_lab.engine import Floats, Structure, default_settings, default_whitening
+from gossamer_lab.engine import Floats, Structure, Weight, default_settings, default_whitening
 from gossamer_lab.methods.prepared import Prepared
 from gossamer_lab.methods.rankers import Found, Method, flat, fused, unit_rows
 
@@ -28,7 +28,7 @@ class Settings:
     acuity: float | Literal["auto"] = _TREE.acuity
     context: float = _TREE.context
     structure: Structure = _TREE.structure
-    weight: float = 0.0
+    weight: Weight = 0.0
     """Weight of BM25; 0 ranks by vectors alone."""
 
     @property
