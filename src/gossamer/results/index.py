@@ -123,7 +123,8 @@ class Hits(list[Hit]):
     def _repr_html_(self) -> str:
         heads = ("score", "id", "passage")
         cells = [(f"{hit.score:.3f}", notebook.text(hit.id), _passage_and_path(hit)) for hit in self[: notebook.SHOWN]]
-        return notebook.box("hits", notebook.table(heads, cells, of=len(self)) if cells else "no answers")
+        told = notebook.quiet("<br>".join(map(notebook.text, self.warnings)))
+        return notebook.box("hits", (notebook.table(heads, cells, of=len(self)) if cells else "no answers") + told)
 
 
 @dataclass(frozen=True)
