@@ -279,10 +279,11 @@ def documents_of(db: sqlite3.Connection, ids: Sequence[str]) -> list[DocumentRow
     found = rows.documents_by_id(db, ids)
     for id in ids:
         if id not in found:
-            raise unknown_document(id, rows.count_documents(db))
+            raise unknown_document(id, rows.count_documents(db), rows.id_holding(db, id))
     return [found[id] for id in ids]
 
 
-def unknown_document(id: str, documents: int) -> UnknownIdError:
+def unknown_document(id: str, documents: int, near: str | None = None) -> UnknownIdError:
     """The error for an id that none of so many documents has."""
-    return UnknownIdError(f"id {id!r} is not in the index, which holds {documents} documents")
+    hint = "" if near is None else f": did you mean {near!r}?"
+    return UnknownIdError(f"id {id!r} is not in the index, which holds {documents:,} documents{hint}")
