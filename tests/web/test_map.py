@@ -125,7 +125,9 @@ def test_a_theme_keeps_its_colour(page: Page, service: Running) -> None:
     learn = "import('/themes.js').then(({learnThemes, hueOf}) => { learnThemes(ids); return ids.map(hueOf); })"
     ids = [101, 205, 309, 412, 518, 623, 731, 840]
     every, fewer = page.evaluate(f"(ids) => {learn}", ids), page.evaluate(f"(ids) => {learn}", ids[1:])
-    assert sum(old == new for old, new in zip(every[1:], fewer, strict=True)) >= len(fewer) - 1, "others had to give way"
+    assert sum(old == new for old, new in zip(every[1:], fewer, strict=True)) >= len(fewer) - 1, (
+        "others had to give way"
+    )
 
 
 def test_hovering_shows_exemplars(page: Page, service: Running, shot: Shot) -> None:

@@ -76,12 +76,15 @@ class Report:
     tables: Sequence[Table]
     seconds: float
     machine: Mapping[str, Any] = field(default_factory=lambda: machine())
+    engine: str = ""
+    """The fingerprint of the engine that made it, see `gossamer_lab.fingerprint`; empty where it was not taken."""
 
     @property
     def made(self) -> str:
         """Where the figures come from, in a line."""
         where = f"{self.machine['processor']}, {self.machine['cores']} cores"
-        return f"`{self.command}` · {self.data} · {self.machine['date']} · {where} · {self.seconds:,.0f} s"
+        engine = f"Gossamer {self.machine['gossamer']}" + (f", engine {self.engine}" if self.engine else "")
+        return f"`{self.command}` · {self.data} · {engine} · {self.machine['date']} · {where} · {self.seconds:,.0f} s"
 
 
 def machine() -> dict[str, Any]:
