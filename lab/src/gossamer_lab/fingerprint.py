@@ -135,7 +135,7 @@ def _labels() -> Answers:
     """The names of topics."""
     with Index(encoder=_bag) as index:
         index.add(_texts())
-        return [topic.label for topic in index.topics(5)]
+        return [concept.label for concept in index.topics(5).concepts]
 
 
 FAMILIES: Final[Mapping[str, Callable[[], Answers]]] = {

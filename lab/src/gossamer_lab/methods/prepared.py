@@ -79,8 +79,11 @@ class Prepared:
         """A tree over the vectors of a space."""
         if name not in self._trees:
             space, dim = space_of(name), self.data.E.shape[1]
-            whitener = "preset" if space.whitener == "preset" else self.vectors(name).whitener
-            index = VectorIndex(dim, space.preset, whitener=whitener, structure=space.structure)
+            if space.whitener == "preset":
+                index = VectorIndex(dim, space.preset, structure=space.structure)
+            else:
+                whitener = self.vectors(name).whitener
+                index = VectorIndex(dim, space.preset, whitener=whitener, structure=space.structure)
             rows = self.arrival()
             seconds, _ = clock(lambda: grow(index, self.data.E[rows], rows.tolist()))
             self._trees[name] = Tree(index, seconds)

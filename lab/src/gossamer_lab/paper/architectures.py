@@ -25,7 +25,7 @@ ORDERED: Final = ("best-first@raw", "path-sum@raw", "path-sum@paper", "path-sum-
 def architectures(setting: Setting, name: Name, figures: Figures) -> list[Table]:
     """A table in the paper's form, and a full table for each model."""
     size, number = setting.sizes.documents, "1" if name == "qqp" else "2"
-    methods = setting.available(dict.fromkeys((*FORM, *MORE)))
+    methods = setting.available((*FORM, *MORE))
     full: list[Table] = []
     headings: dict[str, tuple[Key, tuple[str, ...]]] = {}
     sizes = ""
@@ -77,7 +77,7 @@ def pool(setting: Setting) -> list[Table]:
         return []
     data = setting.job.embedded("msmarco", model, keep_own=True)
     results = run(
-        setting.job.prepared(data), setting.available(dict.fromkeys((*FORM, *MORE))), setting.job.rankings,
+        setting.job.prepared(data), setting.available((*FORM, *MORE)), setting.job.rankings,
         say=setting.job.say,
     )  # fmt: skip
     title = f"MS MARCO, all {len(data.E):,} passages of the pool, {len(data.Q):,} queries, {about(model)}"

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from gossamer_lab.evaluate.measures import PRINTED
 from gossamer_lab.evaluate.run import Result
-from gossamer_lab.paper.published import LATENCY, METHODS, PRINTED, Cell, Kind, cells, logged, printed
+from gossamer_lab.paper.published import LATENCY, METHODS, Cell, Kind, cells, logged, printed
 from gossamer_lab.paper.setting import Missing, Setting
 from gossamer_lab.tables import Row, Table
 
@@ -41,8 +42,8 @@ class Figures:
         by_name = {each.method.name: each for each in results}
         for name in NAMES:
             found = by_name.get(setting.method(name))
-            for measure in PRINTED if found is not None else ():
-                self.values[key, name, measure] = found.scores.mean(measure)
+            if found is not None:
+                self.values |= {(key, name, measure): found.scores.mean(measure) for measure in PRINTED}
 
     def time(self, key: Key, method: str, milliseconds: float) -> None:
         """Take a time."""
