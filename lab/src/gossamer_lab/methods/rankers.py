@@ -79,12 +79,16 @@ def method(
 
 def methods() -> dict[str, str]:
     """Every ranker with a line about it."""
+    from gossamer_lab.methods import path_weights  # noqa: F401 - registers more rankers
+
     return {name: each.about for name, each in _RANKERS.items()}
 
 
 def method_of(name: str) -> Method:
     """A method by its name; without ``@vectors``, over those of the default index."""
     ranker, _, space = name.partition("@")
+    from gossamer_lab.methods import path_weights  # noqa: F401 - registers more rankers
+
     if ranker not in _RANKERS:
         raise InputError(f"there is no ranker {ranker!r}: choose one of {', '.join(_RANKERS)}")
     known = _RANKERS[ranker]
@@ -176,6 +180,12 @@ for _name, _about, _options in (
     ("guided", "guided search, the default: nearly all of the best path gains", {"method": "guided", "context": 0.0}),
 ):  # fmt: skip
     method(_name, _about, trees=True)(_searches(**_options))
+
+
+for _budget in (100, 500, 2_000):
+    method(f"best-first-{_budget}", f"the paper's best-first search, at most {_budget:,} nodes opened", trees=True)(
+        _searches(method="best-first", budget=_budget)
+    )
 
 
 # -- arithmetic ------------------------------------------------------------------------------------
