@@ -46,7 +46,7 @@ def test_methods_of_other_libraries(index: Index, attempt: Callable[[Any], objec
         (lambda ix: ix.search(query_texts=["moon"], n_results=3), "here it is query"),
         (lambda ix: ix.add(documents=["a"], ids=["b"]), r"add\(\) has no argument 'documents': here it is texts"),
         (lambda ix: ix.add(["a"], metadatas=[{}]), "here it is metadata"),
-        (lambda ix: ix.search("moon", rerank=lambda query, hits: len(hits, n=3)), r"len\(\) takes no keyword"),
+        (lambda ix: ix.search("moon", rerank=lambda query, hits: len(hits, n=3)), r"len\(\) takes no keyword"),  # type: ignore[call-arg]
     ],
 )
 def test_arguments_of_other_libraries(index: Index, attempt: Callable[[Any], object], says: str) -> None:
