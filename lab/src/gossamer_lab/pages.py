@@ -45,6 +45,7 @@ PAGES: Final = tuple(
         ("labels", "eval labels", "trees labels"),
         ("stream", "bench stream", "trees"),
         ("stream-waits", "bench stream --waits", "trees retrieval"),
+        ("scale", "bench scale", "retrieval"),
         ("text", "bench text", "retrieval words"),
         ("words", "bench words", "words"),
     )

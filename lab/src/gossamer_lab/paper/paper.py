@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from gossamer.cli.evaluation import data_folder
 from gossamer.errors import InputError
 from gossamer_lab import pictures
 from gossamer_lab.paper import architectures, cases, costs, forms, hierarchies, isotropy, recipe, scaling
@@ -32,7 +33,8 @@ def report(setting: Setting, *, parts: Sequence[int] = (), texts: bool = False) 
     for part in parts:
         if part not in PARTS:
             known = ", ".join(f"{number} ({what})" for number, what in PARTS.items())
-            raise InputError(f"there is no part {part}: there are {known}")
+            raise InputError(f"there is no table {part}: there are {known}")
+    data_folder(setting.job.folder)  # without data nothing can be run
     figures = forms.Figures()
     functions: dict[int, Callable[[], list[Table]]] = {
         1: lambda: architectures.architectures(setting, "qqp", figures),
