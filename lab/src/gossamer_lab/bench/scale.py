@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -263,8 +264,9 @@ def _text_tables(texts: list[str], E: Floats, encoding: float, steps: _Steps, jo
             found: dict[str, Any] = {"built": text.run_part("build", there)}
             if not limited:
                 return {**found, "search": text.run_part("search alone", there)}
-            with memory_limit(_LIMIT) as enter:
+            with memory_limit(_LIMIT) as enter, suppress(subprocess.CalledProcessError):  # it was killed
                 return found if enter is None else {**found, "search": text.run_part("search alone", there, enter)}
+            return found
 
     whole = steps.done("texts", lambda: measured(len(texts), limited=False))
     fewer = min(_LIMITED, len(texts))
@@ -288,7 +290,7 @@ def _text_tables(texts: list[str], E: Floats, encoding: float, steps: _Steps, jo
     notes = [
         "Milliseconds for one call at first sight, median, the vector of the query given; memory: growth of the "
         "resident set of the process. 1 GB: a control group of one GB, page cache included, in which the index does "
-        "not fit: pages are read from disk again and again." + ("" if len(found) > 1 else " It could not be made here.")
+        "not fit: pages are read from disk again and again." + ("" if len(found) > 1 else " That did not succeed here.")
     ]
     digits: dict[str, int | str] = dict.fromkeys(whole["search"]["calls"], 2)
     return [
