@@ -161,9 +161,9 @@ def tune(problem: Problem, peaks: Row) -> list[Row]:
     floor, found = search.floor.clone(), []
     configs = [
         Config(shape[0], shape[1], shape[2], stages, described)
-        for described in (True, False)
+        for described, depths in ((True, (2, 3)), (False, (3,)))
         for shape in ((128, 1, 8), (128, 1, 4), (256, 1, 8), (128, 2, 8))
-        for stages in (2, 3, 4)
+        for stages in depths
     ]
     for config in configs:
         search.config = config
