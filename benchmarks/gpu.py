@@ -121,7 +121,7 @@ class Mixtures:
             some = self.base[torch.randint(len(self.base), (n,), generator=generator, device=DEVICE)]
             others = self.base[torch.randperm(len(self.base), generator=generator, device=DEVICE)[:2048]]
             near = others[(some @ others.T).topk(3).indices]
-            share = torch.rand((n, 4, 1), generator=generator, device=DEVICE).log().neg()
+            share = torch.rand((n, 4, 1), generator=generator, device=DEVICE).clamp_min(1e-7).log().neg()
             mixed = (torch.cat([some[:, None], near], 1) * share).sum(1)
             made[start : start + n] = torch.nn.functional.normalize(mixed, dim=1).cpu().numpy()
         return made
