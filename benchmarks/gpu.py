@@ -130,7 +130,8 @@ class Mixtures:
 def codes_of(E: Matrix) -> npt.NDArray[np.int8]:
     """One byte a coordinate, by the extent of a sample."""
     scale = 127.0 / float(np.quantile(np.abs(E[:4096]).max(axis=1), 0.99))
-    return np.clip(np.rint(E * scale), -127, 127).astype(np.int8)
+    codes: npt.NDArray[np.int8] = np.clip(np.rint(E * scale), -127, 127).astype(np.int8)
+    return codes
 
 
 # -- parts ---------------------------------------------------------------------------------------------
@@ -222,11 +223,14 @@ def neighbours(codes: npt.NDArray[np.int8], problem: Problem, peaks: Row, config
 
     int8, bf16 = products_alone(problem, rows)
     operations = 2.0 * rows * len(problem.columns) * dim
+    measures: dict[str, Callable[[], float]] = {
+        "products alone, int8, library": lambda: int8,
+        "products alone, bf16, library": lambda: bf16,
+        "fused (Triton, int8)": lambda: seconds(fused),
+        "PyTorch (bf16)": lambda: seconds(plain, 1) * rows / part,
+    }
     found = []
-    for name, measure in (
-        ("products alone, int8, library", lambda: int8), ("products alone, bf16, library", lambda: bf16),
-        ("fused (Triton, int8)", lambda: seconds(fused)), ("PyTorch (bf16)", lambda: seconds(plain, 1) * rows / part),
-    ):  # fmt: skip
+    for name, measure in measures.items():
         took = measure()
         found.append({
             "what": name, "s": took, "TOP/s": operations / took / 1e12, "times int8 products": took / int8,
@@ -299,7 +303,7 @@ def without_device(index: VectorIndex, Q: Matrix) -> Row:
 
 
 def searched(index: VectorIndex, Q: Matrix) -> list[Row]:
-    """Guided searches on the processor beside exhaustive ones on the card."""
+    """Searches by default (guided, on the processor, where an effort suffices) beside exhaustive ones on the card."""
     found: list[Row] = []
     index.search(Q[:64], method="path-sum")  # copies vectors to the card
     start = time.perf_counter()
@@ -310,7 +314,7 @@ def searched(index: VectorIndex, Q: Matrix) -> list[Row]:
     guided = index.search(Q)
     took = (time.perf_counter() - start) / len(Q) * 1000
     share = (guided.ids[:, :, None] == exact.ids[:, None, :]).any(2).mean()
-    found.append({"what": "guided, on the processor", "ms a query": took, "recall": float(share)})
+    found.append({"what": "the default search", "ms a query": took, "recall": float(share)})
     found[-1]["nodes"] = float(guided.visited.mean())
     for row in found:
         say(f"  {row}")
@@ -347,10 +351,11 @@ def main() -> None:
         E = mixtures.make(given.rows, 1)
         say(f"{len(E):,} vectors made")
     if {"tune", "neighbours"} & set(parts):
-        from gossamer.neighbours.fused import BEST, Config
+        from gossamer.neighbours.fused import Config, config_for
 
         codes = codes_of(E)
-        problem, config = lay_out(codes, DEVICE), BEST
+        problem = lay_out(codes, DEVICE)
+        config = config_for(problem.rows.shape[1])
         say("laid out")
         if "tune" in parts:
             found = tune(problem, peaks)

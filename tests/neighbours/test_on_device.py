@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gossamer import VectorIndex
-from gossamer.errors import ParameterError
+from gossamer.errors import MissingExtraError, ParameterError
+from gossamer.graph.calibration import Calibration
 from gossamer.neighbours.all_pairs import nearest_of_all
 from gossamer.neighbours.on_device import nearest_on_device
+from gossamer.runtime import device as device_module
 from gossamer.runtime.device import as_device
 from gossamer.tree.arrays import Meta
 from neighbours.test_all_pairs import coded
@@ -58,6 +62,13 @@ def test_a_device_that_is_not_there_is_refused(device: object) -> None:
         as_device(device)
 
 
+def test_without_pytorch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_module, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r'pip install "gossamer\[gpu\]"'):
+        VectorIndex(3, device="cuda")
+    assert VectorIndex(3, device=None).dim == 3
+
+
 def test_an_index_built_on_a_device_is_the_same_as_without(tmp_path: object) -> None:
     """Same tree, same links, same answers; what is saved says nothing of the device."""
     rng = np.random.default_rng(3)
@@ -70,10 +81,42 @@ def test_an_index_built_on_a_device_is_the_same_as_without(tmp_path: object) -> 
     slots = int(ours.meta[Meta.SLOTS])
     assert np.array_equal(ours.parent[:slots], theirs.parent[:slots])
     for options in ({}, {"method": "path-sum"}, {"method": "path-sum", "context": 1.0}, {"recall": 1.0}):
-        found, again = plain.search(Q, **options), other.search(Q, **options)  # type: ignore[arg-type]
+        found, again = plain.search(Q, **options), other.search(Q, **options)
         assert np.array_equal(found.ids, again.ids), options
         np.testing.assert_array_equal(found.scores, again.scores)
+    assert other.search(Q).visited.max() < 1500, "a device does not make exhaustive ranking the default"
     other.save(f"{tmp_path}/v")
     opened, reopened = VectorIndex.load(f"{tmp_path}/v"), VectorIndex.load(f"{tmp_path}/v", device="cpu")
     assert np.array_equal(opened.search(Q).ids, plain.search(Q).ids)
     assert np.array_equal(reopened.search(Q, method="path-sum").ids, plain.search(Q, method="path-sum").ids)
+
+
+def test_where_no_effort_suffices_a_device_ranks_exhaustively() -> None:
+    """Calibration never saw the recall that is wanted: the same on the processor and on a device."""
+    E = np.random.default_rng(0).normal(size=(1200, 8)).astype(np.float32)
+    index = VectorIndex(8, device="cpu", whitener=None)
+    index.add(E)
+    graph = index.state.graph
+    assert graph is not None
+    index.state.graph = replace(graph, calibration=Calibration(True, (0.5, 0.9), 1200))
+    found = index.search(E[:20])
+    assert (found.visited == 1200).all()
+    exact = index.search(E[:20], method="path-sum")
+    assert np.array_equal(found.ids, exact.ids)
+    assert np.array_equal(found.scores, exact.scores)
+
+
+@pytest.mark.parametrize(("dim", "rows"), [(128, 256), (384, 256), (512, 128), (640, 256)])
+def test_tiles_fit_into_shared_memory(dim: int, rows: int) -> None:
+    """227 KB: rows that stay there, columns of each stage, and what maxima are moved through (measured: 16,472)."""
+    pytest.importorskip("triton", reason="Triton is optional")
+    from gossamer.neighbours.fused import config_for
+
+    config = config_for(dim)
+    assert config.rows == rows
+    chunks, columns = dim // 128, 128 * config.tiles
+    if chunks <= 4:
+        taken = 128 * chunks * (config.rows + config.stages * columns)
+    else:
+        taken = 128 * config.stages * (config.rows + columns)
+    assert taken + 16_472 <= 227 * 1024

@@ -41,7 +41,15 @@ class Config(NamedTuple):
 
 
 BEST: Final = Config(256, 1, 8, 2, True)
-"""Of those that `benchmarks/gpu.py` tries, the fastest on an H200."""
+"""Of those that `benchmarks/gpu.py` tries, the fastest on an H200, with 384 coordinates."""
+
+_NARROW: Final = BEST._replace(rows=128)
+"""For as many coordinates as make tiles of BEST too large for the 227 KB of shared memory of a multiprocessor."""
+
+
+def config_for(dim: int) -> Config:
+    """How tiles of codes with this many (padded) coordinates are computed. Rows stay in shared memory up to 512."""
+    return _NARROW if 384 < dim <= 512 else BEST
 
 
 def nearest_fused(p: Problem, first: int, last: int, width: int, config: Config | None = None) -> tuple[Tensor, Tensor]:
@@ -55,7 +63,8 @@ class FusedSearch:
     """The state of a search: for each row the best groups so far, and the list of those that came since."""
 
     def __init__(self, p: Problem, first: int, last: int, width: int, config: Config | None = None) -> None:
-        self.p, self.first, self.rows, self.width, self.config = p, first, last - first, width, config or BEST
+        self.p, self.first, self.rows, self.width = p, first, last - first, width
+        self.config = config or config_for(p.rows.shape[1])
         self.wanted = width + 1  # each row is also nearest to itself
         self.keep = max(16, triton.next_power_of_2(self.wanted))
         self.room = 3 * self.keep

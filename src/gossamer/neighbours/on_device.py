@@ -83,7 +83,7 @@ def nearest_on_device(
     """The `width` nearest others of each code, as `all_pairs.nearest_of_all` finds them.
 
     Of others at the same distance, any may be kept; those that are, are in order. `fused` tells whether Triton is used:
-    by default where it is installed.
+    by default where it is installed and the GPU is one that its kernels were written for.
     """
     import torch
 
@@ -94,24 +94,34 @@ def nearest_on_device(
         return nearest
     if dim > LARGEST_DIM:
         raise ValueError(f"codes of {dim} coordinates: at most {LARGEST_DIM} can be compared on a device")
-    kind = torch.device(device).type
     if fused is None:
-        fused = kind == "cuda" and find_spec("triton") is not None
+        fused = runs_fused(device)
     with torch.inference_mode():
         problem = lay_out(codes, device)
-        step = _FUSED_ROWS if fused else _ROWS[kind]
+        search, step = nearest_plain, _ROWS[torch.device(device).type]
+        if fused:
+            from gossamer.neighbours.fused import nearest_fused
+
+            search, step = nearest_fused, _FUSED_ROWS
         for first in range(0, count, step):
             last = min(count, first + step)
-            if fused:
-                from gossamer.neighbours.fused import nearest_fused
-
-                places, distances = nearest_fused(problem, first, last, there)
-            else:
-                places, distances = nearest_plain(problem, first, last, there)
+            places, distances = search(problem, first, last, there)
             nearest.places[first:last, :there] = places.cpu().numpy()
             nearest.distances[first:last, :there] = distances.cpu().numpy()
             progress(last / count)
     return nearest
+
+
+def runs_fused(device: str) -> bool:
+    """Whether the kernels of `fused` fit: data-centre GPUs of compute capability 9 and 10 (H100, H200, B200).
+
+    Others have less shared memory than its tiles take.
+    """
+    import torch
+
+    if torch.device(device).type != "cuda" or find_spec("triton") is None:
+        return False
+    return torch.cuda.get_device_capability(device)[0] in (9, 10)
 
 
 def lay_out(codes: Bytes, device: str) -> Problem:
