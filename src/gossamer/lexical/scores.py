@@ -36,36 +36,39 @@ class LexicalScores:
         self.words = tuple(terms[term] for term in self._terms)
         self.weight = weight
         if self.words:
-            self._scores = index.score_all(self._terms)
-            self._scores *= weight / self._scores.max()
+            self._bm25 = index.score_all(self._terms)
+            self._factor = weight / self._bm25.max()  # by which those that are asked for are multiplied: few of all
 
     def among(self, allowed: Bools) -> LexicalScores:
         """The same, where documents that have no flag score 0. `allowed` is in the order of `Words.numbers`."""
         if not self.words:
             return self
         limited = copy(self)
-        limited._scores = np.where(allowed, self._scores, 0.0)
+        limited._bm25 = np.where(allowed, self._bm25, 0.0)
         return limited
 
     def best(self, k: int) -> Longs:
         """The k best documents that hold a word of the query, best first; of equal scores the lower number."""
         if not self.words:
             return _NO_DOCUMENTS
-        places = _among_the_best(k, self._scores)
-        places = places[np.argsort(-self._scores[places], kind="stable")][:k]
+        places = _among_the_best(k, self._bm25)
+        places = places[np.argsort(-self._bm25[places], kind="stable")][:k]
         return self._index.numbers[places]
 
     def above(self, least: float) -> Longs:
         """All documents that score above `least`, in ascending order of their numbers."""
         if not self.words:
             return _NO_DOCUMENTS
-        return self._index.numbers[np.flatnonzero(self._scores > max(least, 0.0))]
+        least = max(least, 0.0)
+        places = np.flatnonzero(self._bm25 > least / self._factor * (1.0 - 1e-12))  # a little less, for rounding
+        return self._index.numbers[places[self._bm25[places] * self._factor > least]]
 
     def of(self, documents: Longs) -> Doubles:
         """The scores of some documents; 0 for those that hold no word of the query."""
         if not self.words:
             return np.zeros(len(documents))
-        return self._scores[self._index.places(documents)]
+        found: Doubles = self._bm25[self._index.places(documents)] * self._factor
+        return found
 
     def words_in(self, documents: Longs) -> dict[DocumentNumber, tuple[str, ...]]:
         """The words of the query that each document holds, in whatever form."""

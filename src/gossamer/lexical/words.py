@@ -180,8 +180,11 @@ class Words:
 
     def matches(self, text: str, terms: set[int]) -> tuple[tuple[int, int], ...]:
         """Where words of these terms stand in a text: (start, stop) character offsets, ascending."""
-        find = self.vocabulary.find
-        return tuple([match.span() for match in places_of(text[:_HIGHLIGHTED]) if find(match[0].lower()) in terms])
+        head, find = text[:_HIGHLIGHTED], self.vocabulary.find
+        lowered = head.lower()
+        if len(lowered) == len(head):  # letters stay where they are: the usual case, in half of the time
+            return tuple([match.span() for match in places_of(lowered) if find(match[0]) in terms])
+        return tuple([match.span() for match in places_of(head) if find(match[0].lower()) in terms])
 
     def places(self, documents: Longs) -> Longs:
         """The places of documents, which must be there."""

@@ -139,6 +139,7 @@ def _help() -> None:
         os.nice(_NICE)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     compile_all(wait=False)
+    compile_all(wait=True)  # what the program compiles itself: only when that is done is everything compiled
 
 
 def _end_with_parent() -> None:
