@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,26 @@ def test_rounding_never_hides_an_answer() -> None:
     found = DevicePathSum("cpu").search(tree_of(X, 1.0).arrays, Q, 5).documents
     exact = np.argsort(((Q[:, None].astype(float) - X[None]) ** 2).sum(-1), axis=1)[:, :5]
     assert np.array_equal(found, exact)
+
+
+def test_a_program_that_wants_fast_products_gets_the_same_answers() -> None:
+    tree = tree_of(np.random.default_rng(0).normal(size=(400, 16)).astype(np.float32), 1.0)
+    used = []
+
+    class Noted(DevicePathSum):
+        def _best(self, *given: Any) -> Any:
+            used.append(torch.get_float32_matmul_precision())
+            return super()._best(*given)
+
+    Q = np.random.default_rng(1).normal(size=(30, 16)).astype(np.float32)
+    torch.set_float32_matmul_precision("medium")
+    try:
+        found = Noted("cpu").search(tree.arrays, Q, 5)
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert set(used) == {"highest"}
+    assert np.array_equal(found.documents, PathSum().search(tree.arrays, Q, 5).documents)
 
 
 @pytest.mark.parametrize(("columns", "wanted"), [(50, 50), (5000, 7), (5013, 20)])

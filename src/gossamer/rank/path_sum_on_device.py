@@ -8,6 +8,8 @@ product gives the log densities of leaves, but for a constant of the query.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -78,7 +80,7 @@ class DevicePathSum(PathSum):
 
         if int(t.meta[Meta.NODES]) == int(t.meta[Meta.LEAVES]):  # a single leaf
             return super()._screen(t, Q, wanted, scoring)
-        with torch.inference_mode(), self._copying:
+        with torch.inference_mode(), self._copying, full_precision():
             leaves = self._leaves_of(t)
             x, own = torch.from_numpy(Q).to(self._device), self._own(t, Q)
             base = None if scoring.by_leaf_alone else self._sums_on_device(t, x)
@@ -191,6 +193,28 @@ class DevicePathSum(PathSum):
                 lengths=(torch.from_numpy(depth).to(to)[leaves.parents] + 1).float(),
             )
         return self._inner
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Products of float32 in float32, whatever the program has set: TF32 and bfloat16 would hide answers."""
+    import torch
+
+    try:
+        before = torch.get_float32_matmul_precision()
+    except RuntimeError:  # it was set by attributes that PyTorch has since 2.9, which are read and written alone
+        products = torch.backends.cuda.matmul
+        before, products.fp32_precision = products.fp32_precision, "ieee"
+        try:
+            yield
+        finally:
+            products.fp32_precision = before
+        return
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def largest(scores: Tensor, wanted: int) -> tuple[Tensor, Tensor]:
