@@ -118,7 +118,7 @@ def search(runs: dict[str, Any]) -> list[Row]:
         for row in runs[part][key]:
             nodes = row.get("nodes")
             found.append({
-                "vectors": runs[part][size], "search": 'method="path-sum"' if nodes is None else "the default",
+                "vectors": runs[part][size], "search": 'method="path-sum"' if nodes is None else row["what"],
                 "ms": row["ms a query"], "recall@10": row.get("recall"),
                 "nodes scored": runs[part][size] if nodes is None else int(nodes),
             })  # fmt: skip
