@@ -9,7 +9,7 @@ PIP    := -m pip install --quiet
 # Tests start some hundred processes. Without bytecode on disk each of them compiles all that it imports, for 3 seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test lint docs bench clean lock install-lowest test-lowest install-integrations test-integrations test-newest sbom audit
+.PHONY: help install demo test lint docs bench results clean lock install-lowest test-lowest install-integrations test-integrations test-newest sbom audit
 help:
 	@echo "make demo    install, then show the main job end to end"
 	@echo "make test    lint, types, import contract, doctests and the whole suite"
@@ -20,6 +20,7 @@ help:
 	@echo "make lock    choose the versions in requirements/lock.txt anew; make install LOCK= does without them"
 	@echo "make sbom    what is installed at run time, as CycloneDX JSON; make audit looks for known vulnerabilities"
 	@echo "make bench   the engine against its bars (needs vectors: see lab/README.md); gossamer bench compares systems"
+	@echo "make results every page of docs/results made again (needs the collections)"
 	@echo "make clean   remove the virtual environment and caches"
 
 # Debian ships python3 without venv; the script installs it where it may, and says what to do where not.
@@ -126,6 +127,10 @@ sbom: .venv-audit/.installed
 # --strict: a package of which nothing could be learnt is a failure, not a pass.
 audit: .venv-audit/.installed
 	.venv-audit/bin/pip-audit --strict --disable-pip --no-deps --requirement requirements/lock.txt
+
+# Every page of docs/results by its own command, with the data folder of lab/README.md. Takes a quiet machine and about two hours.
+results: $(STAMP)
+	$(BIN)/gossamer eval all --out docs/results
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/engine.py

@@ -9,14 +9,17 @@ import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from cli.conftest import TEXTS, Run
-from gossamer.cli.evaluation import Measures, measure, read_answers, read_collection
+from gossamer.cli.evaluation import JudgedCollection, Measures, measure, read_answers, read_collection
 from gossamer.cli.extensions import GROUP, add_extensions
+from gossamer.cli.suggestions import SETTINGS, suggest
 from gossamer.errors import DiskError, InputError
+from gossamer.index import Index
 
 QUERIES = {"animals": "Which animals hunt in the forest?", "food": "baking in the oven", "space": "planets and moons"}
 
@@ -60,6 +63,47 @@ def test_it_is_shown_as_a_table(run: Run, tmp_path: Path) -> None:
     assert shown[1].split() == ["method", "nDCG@10", "recall@10", "MRR@10", "seconds"]
     assert shown[2].split()[0] == "dense"
     assert len(shown) == 3
+
+
+def test_suggestions_tell_what_settings_would_gain(run: Run, tmp_path: Path) -> None:
+    folder = write_collection(tmp_path / "mine")
+    told = json.loads(run("eval", "run", folder, "--encoder", "lsa", "--suggest", "--json").stdout)["suggestions"]
+    assert [gain["setting"] for gain in told["gains"]] == list(SETTINGS)
+    assert (told["chosen"], told["queries"]) == (None, 3)
+    shown = run("eval", "run", folder, "--encoder", "lsa", "--suggest").stdout
+    assert "3 queries are too few to choose settings by: judge at least 20." in shown
+    assert re.search(r"hybrid=0.3 +[+-][0-9.]+ +[+-][0-9.]+ +[+-][0-9.]+\n", shown)
+
+
+@pytest.mark.parametrize("meaning", ["wrong", "right"])
+def test_a_setting_is_suggested_where_it_surely_gains(meaning: str) -> None:
+    """Words find every answer; vectors find none, or all of them."""
+    n = 60
+    numbers = np.random.default_rng(0).permutation(n) if meaning == "wrong" else np.arange(n)
+    directions = np.random.default_rng(1).normal(size=(n, 16)).astype(np.float32)
+
+    def encode(texts: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        """Queries begin with their number, documents with their word."""
+        rows = [numbers[int(text[4:])] if text.startswith("word") else int(text.split()[0]) for text in texts]
+        return directions[rows]
+
+    documents = {f"d{at}": f"word{at}" for at in range(n)}
+    queries = {f"q{at}": f"{at} word{at}" for at in range(n)}
+    answers = {f"q{at}": {f"d{at}": 1} for at in range(n)}
+    with Index(encode) as index:
+        index.add(documents.values(), documents.keys())
+        found = suggest(index, JudgedCollection("mine", documents, queries, answers))
+    gains = {gain.setting: gain for gain in found.gains}
+    if meaning == "right":
+        assert found.chosen is None
+        assert found.sentence == "No setting is better than the default on half of the queries: keep the default."
+        return
+    assert gains["hybrid=False"].high < 0.0 < gains["hybrid=1.2"].low <= gains["hybrid=1.2"].mean
+    assert found.chosen is not None
+    assert found.chosen.setting == "hybrid=1.2"
+    assert found.chosen.is_sure
+    assert found.sentence.startswith("hybrid=1.2 was best on half of the queries, and gains +")
+    assert found.sentence.endswith("on the other half: pass it to search.")
 
 
 @pytest.mark.parametrize(

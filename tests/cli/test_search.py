@@ -195,7 +195,7 @@ def test_search_explains_its_answers(run: Run, ready: Path) -> None:
     for hit in found:
         why = hit["explanation"]
         steps = sum(step["contribution"] for step in why["path"])
-        assert why["base"] + steps + why["lexical"] == pytest.approx(hit["score"], abs=1e-9)
+        assert why["base"] + steps + why["opening"] + why["lexical"] == pytest.approx(hit["score"], abs=1e-9)
     assert "explanation" not in hits(run, ready, "a fox hunts mice", "-k", "2")[0]
 
 

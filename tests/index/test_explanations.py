@@ -41,8 +41,8 @@ def small() -> Iterator[Index]:
 
 def adds_up(why: Explanation) -> None:
     steps = sum(step.contribution for step in why.path)
-    assert why.base + steps == pytest.approx(why.dense, abs=1e-9)
-    assert why.base + steps + why.lexical == pytest.approx(why.score, abs=1e-9)
+    assert why.base + steps + why.opening == pytest.approx(why.dense, abs=1e-9)
+    assert why.base + steps + why.opening + why.lexical == pytest.approx(why.score, abs=1e-9)
     assert sum(step.gain for step in why.path) == pytest.approx(why.path[-1].log_p - why.path[0].log_p, abs=1e-6)
 
 
@@ -212,6 +212,8 @@ def test_long_documents_are_explained_by_their_best_passage() -> None:
         assert why.passage == index.get("long").text[why.start : why.start + len(why.passage)]
         assert (why.rank, why.of) == (1, 2)
         adds_up(why)
+        assert why.opening < 0.0
+        assert f" − {-why.opening:.3f} for how the text begins = {why.dense:.3f} by meaning" in str(why)
 
 
 def test_one_document(small: Index) -> None:

@@ -43,10 +43,9 @@ from gossamer.errors import (
     UntrustedEncoderError,
 )
 from gossamer.index.replay import StagedStep
-from gossamer.rank.fusion import WEIGHT
 from gossamer.results import Hit
 from gossamer.store import Policy
-from oracles.bm25 import bm25
+from oracles.bm25 import auto_weight, bm25
 
 TEXTS = ["the sun and the moon", "a river of milk", "the wolf in the tree", "gold and iron", "a queen of silk"]
 IDS = ["sky", "river", "wolf", "metal", "queen"]
@@ -261,6 +260,36 @@ def test_long_texts_are_found_by_their_passages(tmp_path: Path) -> None:
         index.check()
 
 
+@pytest.mark.parametrize("n", [60, 700])
+def test_the_first_passage_of_a_long_text_counts_the_less_the_longer_it_is(n: int) -> None:
+    """score = best + (first − best) / m + words, for every document, by search, by explain, and under a filter."""
+    rng, query = random.Random(0), "gold moon of the wolf"
+    texts = [" ".join(sentence(rng, 8) + "." for _ in range(rng.choice([1, 1, 2, 3, 9]))) for _ in range(n)]
+    with Index(encode, max_tokens=10, overlap=0) as index:
+        index.add(texts, [f"d{at:04}" for at in range(n)], [{"half": at % 2} for at in range(n)])
+        assert index.info().whitened == (n > 60)
+        expected = {}
+        names = [f"d{at:04}" for at in range(n)]
+        for id, passages in zip(names, index.passages(names), strict=True):
+            cosines = [cosine(index, query, passage.text) for passage in passages]
+            best = max(cosines)
+            expected[id] = best + (cosines[0] - best) / len(cosines)
+        for options in ({"hybrid": False}, {"hybrid": 0.3}, {}, {"where": {"half": 1}}):
+            wanted = {id: dense for id, dense in expected.items() if "where" not in options or int(id[1:]) % 2}
+            for hit in index.search(query, k=n, **options):
+                assert hit.dense == pytest.approx(wanted.pop(hit.id), abs=1e-5)
+            assert not wanted
+            first = index.search(query, k=5, **options)
+            assert [hit.score for hit in first] == [hit.score for hit in index.search(query, k=n, **options)][:5]
+        opened = [index.explain(query, id) for id in names[:40]]
+        for why in opened:
+            assert why.dense == pytest.approx(expected[why.id], abs=1e-5)
+            steps = sum(step.contribution for step in why.path)
+            assert why.base + steps + why.opening + why.lexical == pytest.approx(why.score, abs=1e-9)
+        assert min(why.opening for why in opened) < -0.01
+        assert max(why.opening for why in opened) == 0.0
+
+
 def test_k_documents_though_one_has_most_of_the_passages() -> None:
     with Index(encode, max_tokens=8, overlap=0) as index:
         rng = random.Random(0)
@@ -365,7 +394,7 @@ def cosine(index: Index, query: str, text: str) -> float:
 
 
 @pytest.mark.parametrize("n", [200, 1300])
-@pytest.mark.parametrize("weight", [0.0, WEIGHT, 3.0])
+@pytest.mark.parametrize("weight", [0.0, 0.15, 3.0])
 def test_search_equals_fusing_everything_by_hand(n: int, weight: float) -> None:
     with Index(encode) as index:
         texts = large(index, n)
@@ -401,7 +430,9 @@ def test_an_explanation_adds_up_and_agrees_with_search(small: Index) -> None:
             assert sum(step.gain for step in why.path) == pytest.approx(gained, abs=1e-6)
     why = small.explain("the sun in the trees", "wolf")
     assert set(why.words) == {"the", "in", "trees"}, "words count in whatever form"
-    assert why.weight == WEIGHT
+    found = bm25({at: (text, "") for at, text in enumerate(TEXTS)}, ["the", "sun", "in", "the", "trees"])
+    assert why.weight == pytest.approx(auto_weight(found))
+    assert small.explain("the sun in the trees", "wolf", hybrid=0.3).weight == 0.3
     assert small.explain("gold", "sky").lexical == 0.0
 
 

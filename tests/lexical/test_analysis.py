@@ -84,6 +84,14 @@ def test_an_index_takes_the_language_of_its_first_documents_or_the_one_chosen() 
         ("e-mail 3-5 -5 - -x ;--", QueryText("e-mail 3-5 -5 - -x ;--", ("e", "mail", "3", "5", "x"))),
         ("-mars", QueryText("-mars", ("mars",))),
         ('""', QueryText('""', ())),
+        (
+            "a b c d e f g h i -jay kay ell",
+            QueryText("a b c d e f g h i kay ell", (*"abcdefghi", "kay", "ell"), (), (("jay",),)),
+        ),
+        (
+            'a b c d e f g h i "jay" kay ell -em',
+            QueryText('a b c d e f g h i "jay" kay ell -em', (*"abcdefghi", "jay", "kay", "ell", "em")),
+        ),
     ],
 )
 def test_what_people_type(text: str, expected: QueryText) -> None:

@@ -14,7 +14,7 @@ from gossamer.errors import CorruptError
 from gossamer.files.bundle import Bundle
 from gossamer.lexical.scores import LexicalScores
 from gossamer.lexical.words import Words, WordsOf
-from oracles.bm25 import bm25
+from oracles.bm25 import auto_weight, bm25
 
 TEXTS = st.lists(st.sampled_from(["moon", "moons", "sun", "wolf", "of", "the", "queen", "gold"]), max_size=12).map(
     " ".join
@@ -34,6 +34,22 @@ def scores(words: Words, query: list[str] = QUERY) -> dict[int, float]:
     lexical = LexicalScores(words, query, 1.0)
     found = lexical.above(0.0)
     return dict(zip(found.tolist(), lexical.of(found).tolist(), strict=True))
+
+
+@given(st.lists(st.tuples(TEXTS, st.sampled_from(["", "moon gold"])), max_size=60))
+def test_the_weight_follows_how_far_the_best_document_stands_out(texts: list[tuple[str, str]]) -> None:
+    documents = {number: text for number, text in enumerate(texts, 1) if any(text)}
+    by_hand = bm25(documents, QUERY)
+    auto, full = (LexicalScores(of(documents), QUERY, weight) for weight in ("auto", 1.0))
+    assert auto.weight == pytest.approx(auto_weight(by_hand), abs=1e-9)
+    numbers = np.array(sorted(documents), np.int64)
+    np.testing.assert_allclose(auto.of(numbers), auto.weight * full.of(numbers), rtol=1e-9)
+
+
+def test_words_that_many_hold_count_less_than_one_that_few_hold() -> None:
+    words = of({n: ("moon of gold" + " wolf" * (n == 1) + " sun" * (n > 50), "") for n in range(1, 101)})
+    assert LexicalScores(words, ["wolf"], "auto").weight == 0.4
+    assert LexicalScores(words, ["sun"], "auto").weight == 0.1
 
 
 def shares(by_hand: dict[int, float]) -> Any:

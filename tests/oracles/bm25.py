@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from gossamer.lexical.analysis import Analyser, words_of
 
-K1, B, TITLE = 1.2, 0.75, 2
+K1, B, TITLE = 0.8, 0.6, 2
 
 
 def bm25(texts: Mapping[int, tuple[str, str]], query: Sequence[str], language: str = "english") -> dict[int, float]:
@@ -29,3 +29,9 @@ def bm25(texts: Mapping[int, tuple[str, str]], query: Sequence[str], language: s
             norm = K1 * (1 - B + B * counts[number].total() / mean)
             scores[number] = scores.get(number, 0.0) + weight * tf / (tf + norm)
     return scores
+
+
+def auto_weight(scores: Mapping[int, float]) -> float:
+    """The weight of words where each query decides it, from the BM25 of all documents."""
+    best = sorted(scores.values(), reverse=True)[:10]
+    return min(0.4, 0.1 + 0.9 * (1 - sum(best) / 10 / best[0])) if best else 0.0

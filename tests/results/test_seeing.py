@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 
 from bag import encode
-from gossamer import Concept, Hits, Index, Topics
+from gossamer import Concept, Hits, Index, NearDuplicates, Topics, VectorIndex
 from gossamer.errors import MissingExtraError
 
 TEXTS = {
@@ -32,6 +33,18 @@ def test_repr_is_short(hits: Hits) -> None:
     assert repr(hit.explanation) == f"Explanation({hit.id!r}, number 1 of 21, score {hit.score:.3f})"
 
 
+def test_reprs_of_vectors_and_groups_are_short() -> None:
+    vectors = np.random.default_rng(0).normal(size=(60, 8))
+    with VectorIndex(dim=8) as index:
+        index.add(vectors)
+        why = index.explain(vectors[3], 3)
+        assert repr(why) == f"VectorExplanation(3, score {why.score:.3f}, {len(why.path)} steps)"
+        assert len(str(why).splitlines()) == 2 + len(why.path)
+        assert repr(index.cut(3)).startswith("Cut(3 groups: ")
+    group = NearDuplicates(tuple("abcdefg"), 1.25e-7, 0.98765)
+    assert repr(group) == "NearDuplicates('a', 'b', 'c', 'd', 'e', …; similarity 0.988, chance 1.2e-07)"
+
+
 def test_html_is_escaped_and_loads_nothing(hits: Hits) -> None:
     assert hits[0].explanation is not None
     for shown in (hits, hits[0], hits[0].path[0], hits[0].explanation):
@@ -40,7 +53,9 @@ def test_html_is_escaped_and_loads_nothing(hits: Hits) -> None:
         assert "<b>bold</b>" not in html
         assert "<script" not in html
         assert "http" not in html
-    assert Hits()._repr_html_().count("no answers") == 1
+    nothing = Hits(warnings=("no document has the field '<i>'",))._repr_html_()
+    assert "no answers" in nothing
+    assert "&#x27;&lt;i&gt;&#x27;" in nothing, "warnings are shown"
 
 
 def test_rows_have_the_metadata_beside_the_answer(hits: Hits) -> None:

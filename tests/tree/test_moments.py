@@ -1,4 +1,4 @@
-"""Moments that follow from the leaves are not saved, and read back bit for bit."""
+"""Moments that follow from the children are not saved, and read back bit for bit."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from gossamer.errors import CorruptError
 from gossamer.files.bundle import Bundle
 from gossamer.tree.arrays import used
 from gossamer.tree.validation import SAVED_MOMENTS
+
+FIXTURE = Path(__file__).parent.parent / "fixtures" / "vectors-v4"
 
 
 def assert_same(tree: CobwebTree, other: CobwebTree) -> None:
@@ -34,11 +36,14 @@ def test_a_tree_read_again_is_the_same(n: int, removed: int, seed: int) -> None:
     assert_same(tree, CobwebTree.from_bundle(tree.to_bundle()))
 
 
-def test_most_concepts_above_leaves_are_left_out(tmp_path: Path) -> None:
+def test_moments_of_an_agglomerated_tree_are_left_out(tmp_path: Path) -> None:
     index = VectorIndex(16)
-    index.add(np.random.default_rng(0).normal(size=(3000, 16)))
+    rng = np.random.default_rng(0)
+    index.add(rng.normal(size=(3000, 16)))
+    assert not len(index.tree.to_bundle().arrays["mean"])
+    index.add(rng.normal(size=(1, 16)))
     saved = index.tree.to_bundle().arrays
-    assert len(saved["mean"]) == len(saved[SAVED_MOMENTS]) < len(index.tree.arrays.mean) / 2
+    assert 0 < len(saved["mean"]) == len(saved[SAVED_MOMENTS]) < 50, "the concepts that it came to"
     index.save(tmp_path / "a")
     assert_same(index.tree, VectorIndex.load(tmp_path / "a").tree)
 
@@ -54,11 +59,18 @@ def test_rows_that_are_none_are_refused(rows: list[float]) -> None:
         CobwebTree.from_bundle(broken)
 
 
-def test_a_concept_whose_moments_are_missing_is_noticed() -> None:
-    """The root of a deep tree does not follow from leaves."""
+def test_moments_of_another_tree_are_noticed() -> None:
     tree = CobwebTree(3)
     tree.insert_many(np.random.default_rng(0).normal(size=(50, 3)))
     bundle = tree.to_bundle()
-    arrays = {name: bundle.arrays[name][1:] for name in ("mean", "m2", SAVED_MOMENTS)}
     with pytest.raises(CorruptError, match="h is not the entropy"):
-        CobwebTree.from_bundle(Bundle(bundle.params, {**bundle.arrays, **arrays}))
+        CobwebTree.from_bundle(Bundle(bundle.params, {**bundle.arrays, "m2": 0.5 * bundle.arrays["m2"]}))
+
+
+def test_vectors_of_format_version_4_are_read() -> None:
+    index = VectorIndex.load(FIXTURE)
+    index.tree.check()
+    assert len(index) == 198
+    X = np.random.default_rng(0).normal(size=(200, 6))
+    found = index.search(X[[0, 199]], k=1)
+    assert found.ids.ravel().tolist() == [0, 199]

@@ -105,6 +105,25 @@ def test_one_chunk_or_several_give_what_the_formula_gives(n: int, strength: floa
     np.testing.assert_allclose(Y, oracle.whitened(X, 12, strength, sphere=sphere), atol=5e-3)
 
 
+@pytest.mark.parametrize(("offset", "centering"), [(0.0, 0.0), (0.035, 0.30), (0.3, 1.0)])
+@pytest.mark.parametrize("strength", [0.0, 0.15, 1.0])
+def test_weak_encoders_are_centred_and_strong_ones_are_not(offset: float, centering: float, strength: float) -> None:
+    X = embeddings(700, offset=offset)
+    w = Whitener(n_components=12, strength=strength, center="auto").fit(X)
+    assert w.centering_ == pytest.approx(centering, abs=0.01)
+    np.testing.assert_allclose(w.mean_, w.centering_ * X.mean(axis=0, dtype=np.float64), atol=1e-6)
+    expected = oracle.whitened(X, 12, strength, sphere=True, centering=w.centering_)
+    np.testing.assert_allclose(w.transform(X), expected, atol=5e-3)
+
+
+def test_without_centring_and_whitening_cosines_stay_as_they_were() -> None:
+    """Up to the directions that are left out, which are none here."""
+    X = embeddings(200, offset=0.02)
+    Y = Whitener(n_components=1.0, strength=0, center=False).fit_transform(X)
+    raw, now = (A / np.linalg.norm(A, axis=1, keepdims=True) for A in (X, Y))
+    np.testing.assert_allclose(now @ now.T, raw @ raw.T, atol=1e-5)
+
+
 def test_repeating_every_row_changes_nothing() -> None:
     X = embeddings()
     once, thrice = (Whitener(strength=0.5).fit(np.repeat(X, k, axis=0)) for k in (1, 3))
@@ -149,6 +168,7 @@ def test_paper() -> None:
         "sphere": False,
         "ica": True,
         "random_state": 0,
+        "center": True,
     }
 
 
@@ -158,8 +178,10 @@ def test_paper() -> None:
         {},
         {"n_components": np.int64(3), "strength": np.float32(0.5), "sphere": np.bool_(False)},
         {"n_components": 1, "strength": 1, "ica": True, "random_state": 7},
+        {"center": "auto"},
+        {"center": np.bool_(False)},
     ],
-    ids=["default", "numpy scalars", "one component"],
+    ids=["default", "numpy scalars", "one component", "centred by the mean cosine", "not centred"],
 )
 @pytest.mark.parametrize("n", [10, 500])
 def test_loaded_transforms_bit_for_bit(params: dict[str, Any], n: int, tmp_path: Path) -> None:
@@ -170,7 +192,7 @@ def test_loaded_transforms_bit_for_bit(params: dict[str, Any], n: int, tmp_path:
     for rows in (X, X[:1], X[:3]):
         assert loaded.transform(rows).tobytes() == w.transform(rows).tobytes()
     assert loaded.get_params() == w.get_params()
-    for name in ("strength_", "mean_cosine_", "n_components_", "n_features_in_"):
+    for name in ("strength_", "centering_", "mean_cosine_", "n_components_", "n_features_in_"):
         assert getattr(loaded, name) == getattr(w, name)
     for name in ("mean_", "components_", "explained_variance_"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(w, name), strict=True)
@@ -210,6 +232,15 @@ def test_an_incomplete_bundle_is_refused(name: str) -> None:
         part.pop(name, None)
     with pytest.raises(CorruptError, match=f"lacks '{name}'"):
         Whitener.from_bundle(bundle)
+
+
+def test_whiteners_saved_before_centring_was_a_choice_are_centred() -> None:
+    X = embeddings(offset=0.1)
+    bundle = Whitener().fit(X).to_bundle()
+    del bundle.params["center"], bundle.params["fitted_centering"]
+    loaded = Whitener.from_bundle(bundle)
+    assert (loaded.center, loaded.centering_) == (True, 1.0)
+    assert loaded.has_drifted(X + np.float32(0.1))
 
 
 def test_arrays_that_do_not_fit_together_are_refused() -> None:
@@ -252,3 +283,13 @@ def test_another_mean_is_drift(moved: float, drifted: bool) -> None:
     spread = np.sqrt(X.var(axis=0, dtype=np.float64).sum())
     step = (np.eye(24)[0] * moved * spread).astype(np.float32)
     assert whitener.has_drifted(X + step) == drifted
+
+
+def test_a_mean_that_was_not_subtracted_may_move() -> None:
+    """Along directions that are kept; along others it is drift like any other."""
+    X = embeddings(2000)
+    whitener = Whitener(n_components=0.96, center=False).fit(X)
+    axes = whitener.components_ / np.linalg.norm(whitener.components_, axis=1, keepdims=True)
+    assert not whitener.has_drifted(X + axes[0] * np.float32(0.5))
+    outside = np.linalg.svd(axes)[2][-1].astype(np.float32)
+    assert whitener.has_drifted(X + outside * np.float32(0.5))

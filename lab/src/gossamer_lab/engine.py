@@ -5,12 +5,15 @@ Public names (`VectorIndex`, `CobwebTree`, `Whitener`, `Index`) are imported whe
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+import gossamer
 from gossamer import CobwebTree, VectorIndex
 from gossamer.array_types import NONE, DocumentNumber, Doubles, Floats, Longs
 from gossamer.checks import as_vectors
@@ -21,15 +24,14 @@ from gossamer.graph.calibration import Effort
 from gossamer.graph.search_graph import SearchGraph, neighbours_wanted
 from gossamer.lexical.analysis import USUAL, detect_language
 from gossamer.lexical.query_text import parse
-from gossamer.lexical.scores import LexicalScores
+from gossamer.lexical.scores import AUTO, LexicalScores, Weight
 from gossamer.lexical.words import Words, WordsOf
-from gossamer.rank.fusion import WEIGHT
 from gossamer.rank.guided import effort_for, prepare, search_with_effort
 from gossamer.rank.request import SearchRequest
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.threads import cores
 from gossamer.tree.agglomeration import agglomerate
-from gossamer.tree.arrays import Meta
+from gossamer.tree.arrays import Limit, Meta
 from gossamer.tree.browsing import shown_children
 from gossamer.tree.cuts import best_cut
 from gossamer.tree.structure import parents_first
@@ -38,10 +40,10 @@ from gossamer.vector_index.presets import PRESETS
 from gossamer.whitening.whitening import Whitening
 
 __all__ = [
-    "WEIGHT", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Structure", "Whitening", "WordIndex", "as_vectors",
-    "auto_tree", "best_groups", "cache_folder", "concept_of_size", "cores", "count_leaves", "default_settings",
-    "default_whitening", "group_of_each", "kernel", "memberships", "shown_sizes", "structure", "subkernel",
-    "tree_bytes", "use_kernels_of_large_renewals",
+    "AUTO", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Nodes", "Structure", "Weight", "Whitening", "WordIndex",
+    "as_vectors", "auto_tree", "best_groups", "cache_folder", "concept_of_size", "cores", "count_leaves",
+    "default_settings", "default_whitening", "group_of_each", "id_of_each", "kernel", "memberships", "nodes_of",
+    "shown_sizes", "source_digest", "structure", "subkernel", "tree_bytes", "use_kernels_of_large_renewals",
 ]  # fmt: skip
 
 _LONGEST: Final = 1.3
@@ -72,6 +74,17 @@ def default_settings() -> DefaultSettings:
 def default_whitening() -> Whitening:
     """The whitening of the default preset, to be fitted."""
     return PRESETS["default"].whitening()
+
+
+@cache
+def source_digest() -> str:
+    """A digest of the code that rankings depend on: rankings kept by another are made again."""
+    rooms = ("encoders", "graph", "lexical", "neighbours", "rank", "tree", "vector_index", "whitening")
+    digest = hashlib.blake2b(digest_size=16)
+    for room in rooms:
+        for file in sorted((Path(gossamer.__file__).parent / room).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 # -- trees -----------------------------------------------------------------------------------------
@@ -112,6 +125,39 @@ def structure(index: VectorIndex, ids: Longs | None = None) -> tuple[Longs, Long
     place[nodes] = np.arange(len(nodes))
     documents = np.arange(index.tree.n_documents) if ids is None else index.state.numbers(ids.tolist())
     return place[arrays.parent[nodes]], place[arrays.leaf[documents]]
+
+
+class Nodes(NamedTuple):
+    """All nodes of a tree, parents first, and the node of each document by number."""
+
+    parent: Longs
+    mean: Floats
+    variance: Floats
+    """With the acuity added, as densities have it."""
+    leaf: Longs
+
+
+def nodes_of(index: VectorIndex) -> Nodes:
+    """The Gaussian of every node; a leaf's is its vector with the acuity as variance."""
+    arrays = index.tree.arrays
+    nodes = parents_first(arrays, index.tree.root)
+    place = np.full(int(nodes.max()) + 2, NONE, np.int64)  # the last entry is for NONE, the root's parent
+    place[nodes] = np.arange(len(nodes))
+    acuity = np.float32(arrays.limits[Limit.ACUITY])
+    mean = np.empty((len(nodes), arrays.mean.shape[1]), np.float32)
+    variance = np.full_like(mean, acuity)
+    inner, row = arrays.n_children[nodes] > 0, arrays.row[nodes]
+    mean[~inner] = arrays.vectors[row[~inner]]
+    mean[inner] = arrays.mean[row[inner]]
+    variance[inner] += (arrays.m2[row[inner]] / arrays.size[nodes[inner], None]).astype(np.float32)
+    return Nodes(place[arrays.parent[nodes]], mean, variance, place[arrays.leaf[: index.tree.next_document]])
+
+
+def id_of_each(index: VectorIndex, ids: Longs) -> Longs:
+    """For each document number, where its id is in `ids`."""
+    places = np.full(index.tree.next_document, NONE, np.int64)
+    places[index.state.numbers(ids.tolist())] = np.arange(len(ids))
+    return places
 
 
 def memberships(index: VectorIndex, ids: Longs, fewest: int) -> tuple[Longs, Longs]:
@@ -243,11 +289,14 @@ class WordIndex:
         new = [WordsOf(DocumentNumber(number), text, "") for number, text in added]
         return WordIndex(self._words.changed(map(DocumentNumber, removed), new))
 
-    def shares(self, query: str) -> tuple[Longs, Doubles]:
-        """The numbers of the texts that share a word with a query, and the BM25 of each as a share of the best."""
-        lexical = LexicalScores(self._words, parse(query).words, 1.0)
+    def shares(self, query: str) -> tuple[Longs, Doubles, float]:
+        """The numbers of the texts that share a word with a query, the BM25 of each as a share of the best, and the
+        weight of words for this query.
+        """
+        words = parse(query).words
+        lexical = LexicalScores(self._words, words, 1.0)
         found = lexical.above(0.0)
-        return found, lexical.of(found)
+        return found, lexical.of(found), LexicalScores(self._words, words, "auto").weight
 
     def best(self, query: str, k: int) -> list[int]:
         """The numbers of the k best."""

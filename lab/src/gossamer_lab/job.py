@@ -28,6 +28,8 @@ class Job:
     fresh: bool = False
     """Whether to compute rankings again that are kept."""
     say: Say = silent
+    vectors: Path | None = None
+    """A folder of ready vectors, looked at before the data folder's."""
     command: str = ""
     """The command as it was typed."""
     started: float = field(default_factory=time.perf_counter)
@@ -52,7 +54,7 @@ class Job:
         collection = load(
             name, folder=self.folder, documents=documents, queries=queries, seed=seed, keep_own=keep_own
         )  # fmt: skip
-        return embed(collection, model, folder=self.folder, cache=self.cache, say=self.say)
+        return embed(collection, model, folder=self.folder, vectors=self.vectors, cache=self.cache, say=self.say)
 
     def prepared(self, data: Embedded) -> Prepared:
         """A collection ready for any method."""

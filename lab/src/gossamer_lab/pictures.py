@@ -38,11 +38,11 @@ class Branch:
 def lines(table: Table, path: Path, *, up: str, logarithmic: bool = False) -> Path:
     """A line for each row over the columns that name a number of documents (1k, 20k)."""
     figure, axes = _figure(7.5, 4.5)
-    sizes = [name for name in table.columns if name[:-1].isdigit() and name.endswith("k")]
+    sizes = [name for name in table.columns if name.endswith("k") and name[:-1].replace(".", "").isdigit()]
     for number, row in enumerate(table.rows):
         label = f"{row['method']}@{row['vectors']}" if "vectors" in row else str(row["method"])
-        values = [row.get(name) for name in sizes]
-        axes.plot([int(name[:-1]) * 1000 for name in sizes], values, marker="o", label=label, color=_colour(number))
+        values = [_number(row.get(name)) for name in sizes]
+        axes.plot([float(name[:-1]) * 1000 for name in sizes], values, marker="o", label=label, color=_colour(number))
     axes.set_xlabel("documents")
     axes.set_ylabel(up)
     if logarithmic:
@@ -51,6 +51,14 @@ def lines(table: Table, path: Path, *, up: str, logarithmic: bool = False) -> Pa
     axes.grid(visible=True, which="both", alpha=0.25)
     _label(axes, table.title)
     return _save(figure, path)
+
+
+def _number(cell: object) -> float | None:
+    """A cell's number; of one with another figure in brackets the first."""
+    if isinstance(cell, str):
+        first = cell.split(" ")[0].replace(",", "")
+        return float(first) if first.replace(".", "").isdigit() else None
+    return float(cell) if isinstance(cell, int | float) else None
 
 
 def bars(title: str, groups: Mapping[str, Mapping[str, float]], path: Path, *, up: str) -> Path:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import platform
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -76,12 +77,15 @@ class Report:
     tables: Sequence[Table]
     seconds: float
     machine: Mapping[str, Any] = field(default_factory=lambda: machine())
+    engine: str = ""
+    """The fingerprint of the engine that made it, see `gossamer_lab.fingerprint`; empty where it was not taken."""
 
     @property
     def made(self) -> str:
         """Where the figures come from, in a line."""
         where = f"{self.machine['processor']}, {self.machine['cores']} cores"
-        return f"`{self.command}` · {self.data} · {self.machine['date']} · {where} · {self.seconds:,.0f} s"
+        engine = f"Gossamer {self.machine['gossamer']}" + (f", engine {self.engine}" if self.engine else "")
+        return f"`{self.command}` · {self.data} · {engine} · {self.machine['date']} · {where} · {self.seconds:,.0f} s"
 
 
 def machine() -> dict[str, Any]:
@@ -171,9 +175,16 @@ def write(report: Report, folder: Path) -> list[Path]:
 
 
 def fill(page: str | None, report: Report) -> str:
-    """A page with the report's tables between their marks; a table without marks is added at the end."""
+    """A page with the report's tables between their marks; a table without marks is added at the end.
+
+    Tables that the report no longer has are taken out.
+    """
     blocks = {"made": f"Made by {report.made}.\n"} | {table.key: markdown(table) for table in report.tables}
     page = f"# {report.name}\n" if page is None else page
+    for key in re.findall(r"<!-- table (\S+) -->", page):
+        if key not in blocks:
+            before, after = page.split(f"<!-- table {key} -->\n", 1)
+            page = before.rstrip("\n") + "\n" + after.split("<!-- end -->\n", 1)[1]
     for key, text in blocks.items():
         start, end = f"<!-- table {key} -->\n", "<!-- end -->"
         if start not in page:

@@ -115,7 +115,11 @@ def test_growth_and_an_index_of_texts(questions: Path, tmp_path: Path) -> None:
     np.save(questions / "embeddings" / "qqp-minilm-queries.npy", encoder.encode(setup["queries"], kind="query"))
     out = tmp_path / "out"
     chosen = ["--size", "2000", "--size", "2500", "--system", "gossamer", "--system", "faiss HNSW", "--model", "lsa"]
-    done = runner.invoke(bench, ["scale", *chosen, "--data", str(questions), "--out", str(out)])
+    chosen += ["--data", str(questions), "--cache", str(tmp_path / "cache"), "--out", str(out)]
+    done = runner.invoke(bench, ["scale", *chosen])
+    assert done.exit_code == 0, done.output
+    (tmp_path / "cache" / "scale" / "texts.json").unlink()
+    done = runner.invoke(bench, ["scale", *chosen, "--resume"])
     assert done.exit_code == 0, done.output
     building, searching, growth, stages, text = json.loads((out / "scale.json").read_text())["tables"]
     assert [(row["documents"], row["system"]) for row in building["rows"]] == [

@@ -59,19 +59,30 @@ def evaluate(
     The index holds the documents of the collection under their ids. A document with the id and the text of a query
     is left out of that query's answers and ranking.
     """
-    hybrid = check_method(method)
-    found: list[Measures] = []
     start = time.perf_counter()
+    least = 1.0 if method == "words" else -math.inf
+    found = measure_each(index, collection, {"hybrid": check_method(method)}, progress, least)
+    seconds = time.perf_counter() - start
+    return Measures(*(100.0 * sum(values) / len(found) for values in zip(*found, strict=True))), seconds
+
+
+def measure_each(
+    index: Index,
+    collection: JudgedCollection,
+    options: Mapping[str, Any],
+    progress: Progress | None = None,
+    least: float = -math.inf,
+) -> list[Measures]:
+    """The measures of every query, searched for with these options; hits that score at most `least` do not count."""
+    found: list[Measures] = []
     for number, (query, text) in enumerate(collection.queries.items(), 1):
-        hits = index.search(text, k=DEPTH + 1, hybrid=hybrid)
-        ranked = [hit.id for hit in hits if method != "words" or hit.score > 1.0]
+        ranked = [hit.id for hit in index.search(text, k=DEPTH + 1, **options) if hit.score > least]
         if collection.documents.get(query) == text:
             ranked = [id for id in ranked if id != query]
         found.append(measure(ranked, collection.answers[query]))
         if progress is not None:
             progress(number, len(collection.queries))
-    seconds = time.perf_counter() - start
-    return Measures(*(100.0 * sum(values) / len(found) for values in zip(*found, strict=True))), seconds
+    return found
 
 
 def check_method(name: str) -> bool | float:

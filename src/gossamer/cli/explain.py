@@ -87,9 +87,11 @@ def _table(why: Explanation, width: int) -> Table:
         bar = _bar(step.contribution / most, _BAR if width >= _ROOMY else 4)
         table.add_row(_name(step), *_figures(step, why.base, width), *sibling, bar, style=style)
     table.add_section()
-    blank = [""] * (len(table.columns) - 2)
-    blank[len(_columns(width)) - 1] = f"{why.dense:+.3f}"
-    table.add_row(Text("by meaning, in all"), *blank, "", style="bold")
+    sums = [("how the text begins", why.opening, "")] if why.opening else []
+    for name, value, style in (*sums, ("by meaning, in all", why.dense, "bold")):
+        blank = [""] * (len(table.columns) - 2)
+        blank[len(_columns(width)) - 1] = f"{value:+.3f}"
+        table.add_row(Text(name), *blank, "", style=style)
     return table
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
 from gossamer.array_types import Floats
+from gossamer.encoders.catalogue import known_models
 from gossamer.encoders.fastembed import FastEmbedEncoder
 from gossamer.encoders.lsa import LsaEncoder
 from gossamer.encoders.model2vec import Model2VecEncoder
@@ -141,7 +143,7 @@ def _by_name(spec: str) -> Encoder:
         raise UnknownEncoderError(
             f"{spec!r} is a function and cannot be loaded by name: pass it again, as in Index.open(path, encoder=f)"
         )
-    raise UnknownEncoderError(f"there is no encoder {spec!r}; {_known()}")
+    raise UnknownEncoderError(f"there is no encoder {spec!r}{_meant(base)}; {_known()}")
 
 
 _NAMES: dict[str, Callable[..., Encoder]] = {"minilm": OnnxEncoder, "lsa": LsaEncoder}
@@ -153,6 +155,17 @@ _SCHEMES: dict[str, Callable[..., Encoder]] = {
     "openai": partial(ServedEncoder, "openai"),
     "ollama": partial(ServedEncoder, "ollama"),
 }
+
+
+def _meant(model: str) -> str:
+    """The question whether a model was meant that is known by another name: most have a scheme before them."""
+    of_name = {known.name.partition(":")[2] or known.name: known.name for known in reversed(known_models())}
+    bare = model.removeprefix("sentence-transformers/")
+    name = "minilm" if bare.lower() == "all-minilm-l6-v2" else of_name.get(model) or of_name.get(bare)
+    if name is None:
+        near = get_close_matches(model.lower(), [*of_name, *of_name.values()], 1)
+        name = of_name.get(near[0], near[0]) if near else f"st:{model}" if "/" in model else None
+    return f": did you mean {name!r}?" if name else ""
 
 
 def _known() -> str:

@@ -1,1 +1,1 @@
-"""Files: bundles (a manifest and arrays), the safetensors format, and locks."""
+"""Files: bundles (a manifest and arrays), the safetensors format, large arrays in temporary files, and locks."""

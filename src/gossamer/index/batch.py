@@ -40,6 +40,8 @@ def check_batch(
         raise DtypeError(
             f"a {type(texts).__name__} is a table of columns: use add_table(table, text=<name of the column>)"
         )
+    if isinstance(texts, Mapping):
+        raise DtypeError("texts is a dict: pass its texts and its ids, as in add(d.values(), ids=d.keys())")
     rows = check_texts(texts if isinstance(texts, Sequence) else list(texts))
     for row, text in enumerate(rows):
         _refuse(text_problem(text), row)
@@ -107,6 +109,10 @@ def _metadata(metadata: Any, rows: int) -> list[str]:
         raise DtypeError(
             f"metadata must be a list with one dict for each text, got {type(metadata).__name__}: "
             "wrap it in a list, or repeat it as [metadata] * len(texts)"
+        )
+    if looks_like_a_table(metadata):
+        raise DtypeError(
+            f"metadata is a {type(metadata).__name__}: pass one dict for each text, or use add_table(table, text=…)"
         )
     given = list(metadata)
     if len(given) != rows:

@@ -1,6 +1,6 @@
 """Scored documents → explanations: where each lies in the tree, what each step adds, and what it lost or won against.
 
-    score = base + Σ contribution of each step of the path + lexical
+    score = base + Σ contribution of each step of the path + opening + lexical
 
 The contribution of a step is its gain, log p(x|c) − log p(x|parent), on the scale of the cosine (see `rank.gains`).
 Steps are those of the shown path: gains telescope, so they add up to the same whichever levels are left out.
@@ -126,7 +126,8 @@ def _explanations(
                 words=words[here.row.document],
                 passage=here.passage,
                 start=here.start,
-                base=found.dense - sum(step.contribution for step in path),
+                base=found.cosine - sum(step.contribution for step in path),
+                opening=found.opening,
                 path=path,
                 decided_at=parting,
                 rival=None if other is None else _rival(other, parting),

@@ -25,6 +25,7 @@ from gossamer.explain.language_model import as_labeller
 from gossamer.explain.naming import Labeller
 from gossamer.index.batch import Batch, as_changes, as_ids, check_batch
 from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
+from gossamer.index.other_names import ADD, telling_arguments
 from gossamer.index.query import Predicate, documents_of
 from gossamer.index.reader import IndexReader
 from gossamer.index.reencoding import reencode
@@ -87,6 +88,11 @@ class Index(IndexReader):
         `labeller`: "openai:<model>", "ollama:<model>" or a callable that gets a `LabelRequest`. It is called in the
         background, once for each concept, and again when it has changed much. Where it fails, terms are the label.
         """
+        if isinstance(encoder, os.PathLike) or (isinstance(encoder, str) and encoder.endswith(".gsm")):
+            raise ParameterError(
+                f"Index({str(encoder)!r}) would be in memory, with an encoder of that name: "
+                "use Index.create(path) for a new folder, Index.open(path) for one that is there"
+            )
         loaded, labeller = load_encoder(encoder), as_labeller(labeller)
         self._begin(Store.in_memory(new_settings(loaded, preset, max_tokens, overlap, language)), loaded, labeller)
 
@@ -207,6 +213,7 @@ class Index(IndexReader):
 
     # -- changing ----------------------------------------------------------------------------------
 
+    @telling_arguments(ADD)
     def add(
         self,
         texts: str | Iterable[str],
@@ -328,7 +335,7 @@ class Index(IndexReader):
     ) -> int:
         """Remove documents by their ids, or those that match a filter; returns how many went.
 
-        Ids that are not there are no error.
+        Ids that are not there are no error. The empty filter, {}, matches all documents.
 
         >>> ix.delete(["fox", "nothing"]), ix.delete(where={"words": {"$gt": 9}}), len(ix)
         (1, 2, 15)

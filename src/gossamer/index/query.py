@@ -27,9 +27,8 @@ from gossamer.index.encoding import encode
 from gossamer.index.labelling import Frozen, Labelling, frozen
 from gossamer.lexical.query_text import QueryText
 from gossamer.lexical.query_text import parse as parse_query
-from gossamer.lexical.scores import LexicalScores
+from gossamer.lexical.scores import LexicalScores, Weight
 from gossamer.lexical.words import Words
-from gossamer.rank.fusion import WEIGHT
 from gossamer.rank.request import Restriction, as_flags
 from gossamer.results import Concept, Document
 from gossamer.store import DocumentRow, Settings, rows
@@ -146,7 +145,7 @@ class Query:
     """The documents that hold all its phrases and nothing that it excludes, ascending; None where it says nothing."""
 
     @classmethod
-    def of(cls, view: View, texts: Sequence[str | None], vectors: Floats, weight: float) -> list[Query]:
+    def of(cls, view: View, texts: Sequence[str | None], vectors: Floats, weight: Weight) -> list[Query]:
         """Queries whose words count with this weight, or not at all with 0. `vectors` has a row for each."""
         found = []
         for text, vector, projected in zip(texts, vectors, view.vectors.state.project(vectors), strict=True):
@@ -228,10 +227,10 @@ def as_concept(vectors: VectorIndex, id: int) -> int:
     return vectors.tree.node(id).id
 
 
-def as_weight(hybrid: bool | float) -> float:
+def as_weight(hybrid: bool | float) -> Weight:
     """The weight of BM25 that the argument `hybrid` stands for."""
     if isinstance(hybrid, bool):
-        return WEIGHT if hybrid else 0.0
+        return "auto" if hybrid else 0.0
     if not isinstance(hybrid, int | float) or not 0.0 <= hybrid < float("inf"):
         raise ParameterError(f"hybrid must be True, False or a weight of at least 0, got {hybrid!r}")
     return float(hybrid)
@@ -260,7 +259,7 @@ def check_query(query: str | None, vector: npt.ArrayLike | None) -> None:
 
 
 def query_vectors(
-    encoder: Encoder, settings: Settings, texts: Sequence[str | None], vectors: npt.ArrayLike | None, weight: float
+    encoder: Encoder, settings: Settings, texts: Sequence[str | None], vectors: npt.ArrayLike | None, weight: Weight
 ) -> Floats:
     """The vectors of queries, a row each: those given, checked, or those of their texts.
 
@@ -280,10 +279,11 @@ def documents_of(db: sqlite3.Connection, ids: Sequence[str]) -> list[DocumentRow
     found = rows.documents_by_id(db, ids)
     for id in ids:
         if id not in found:
-            raise unknown_document(id, rows.count_documents(db))
+            raise unknown_document(id, rows.count_documents(db), rows.id_holding(db, id))
     return [found[id] for id in ids]
 
 
-def unknown_document(id: str, documents: int) -> UnknownIdError:
+def unknown_document(id: str, documents: int, near: str | None = None) -> UnknownIdError:
     """The error for an id that none of so many documents has."""
-    return UnknownIdError(f"id {id!r} is not in the index, which holds {documents} documents")
+    hint = "" if near is None else f": did you mean {near!r}?"
+    return UnknownIdError(f"id {id!r} is not in the index, which holds {documents:,} documents{hint}")

@@ -24,7 +24,7 @@ _MORE: Final = 8
 searched deeper."""
 
 
-_NOTHING: Final = Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+_NOTHING: Final = Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
 
 
 class Ranking(NamedTuple):
@@ -49,7 +49,8 @@ class _Near(NamedTuple):
 def rank(view: View, queries: Sequence[Query], k: int, scope: Scope) -> list[Ranking]:
     """For each query the k best documents in scope; all of them where there are fewer."""
     with_words = any(query.lexical.words for query in queries)
-    depth = max(4 * k, 50) if with_words else 2 * k  # words raise documents that are not so near
+    plain = not with_words and view.table.one_each
+    depth = 2 * k if plain else max(4 * k, 50)  # words raise documents that are not so near, first passages lower some
     near = _nearest(view, queries, depth, scope)
     return [_ranked(view, query, k, scope, depth, found) for query, found in zip(queries, near, strict=True)]
 
@@ -122,22 +123,33 @@ def _nearest(view: View, queries: Sequence[Query], depth: int, scope: Scope) -> 
         return [_Near(_best(view, query, passages), -math.inf, len(passages)) for query in queries]
     X = queries[0].projected[None] if len(queries) == 1 else np.stack([query.projected for query in queries])
     near = view.vectors.nearest(X, depth, recall=scope.recall, restriction=scope.restriction)
-    return [_as_near(view, *found) for found in zip(near.documents, near.cosines, near.visited.tolist(), strict=True)]
+    each = zip(queries, near.documents, near.cosines, near.visited.tolist(), strict=True)
+    return [_as_near(view, *found) for found in each]
 
 
-def _as_near(view: View, passages: Longs, cosines: Doubles, visited: int) -> _Near:
+def _as_near(view: View, query: Query, passages: Longs, cosines: Doubles, visited: int) -> _Near:
     near, floor = rounded(cosines), -math.inf
     if passages[-1] != NONE:
         floor = float(near[-1])
     else:
         found = passages != NONE
         passages, near = passages[found], near[found]
-    return _Near(best_of(view.table.owners(passages), passages, near), floor, visited)
+    return _Near(_opened(view, query, best_of(view.table.owners(passages), passages, near)), floor, visited)
 
 
 def _best(view: View, query: Query, passages: Longs) -> Candidates:
     cosines = rounded(view.vectors.similarity(query.projected, passages))
-    return best_of(view.table.owners(passages), passages, cosines)
+    return _opened(view, query, best_of(view.table.owners(passages), passages, cosines))
+
+
+def _opened(view: View, query: Query, found: Candidates) -> Candidates:
+    """Documents with what their first passages take away; in an index without long texts that is nothing."""
+    if view.table.one_each:
+        return found
+    first, counts = view.table.first_passages(found.documents)
+    if not (counts > 1).any():
+        return found
+    return found.opened(rounded(view.vectors.similarity(query.projected, first)), counts)
 
 
 # -- all documents ---------------------------------------------------------------------------------------
@@ -154,7 +166,7 @@ class AllScores:
         self._view, self._query = view, query
         passages = view.table.all_passages()
         rough = view.vectors.similarity_to_all(query.projected)
-        self.documents, dense = _best_of_each(view.table.owners(passages), rough.cosines[passages])
+        self.documents, dense = _dense_of_each(view.table.owners(passages), rough.cosines[passages])
         self.estimates = dense + query.lexical.of(self.documents)
         self.error = rough.error + 1e-9  # cosines are rounded to nine places
 
@@ -179,10 +191,11 @@ class AllScores:
         return np.flatnonzero(estimates >= last - 2.0 * self.error)
 
 
-def _best_of_each(owners: Longs, cosines: Doubles) -> tuple[Longs, Doubles]:
-    """The documents of passages, ascending, and the highest cosine of each."""
+def _dense_of_each(owners: Longs, cosines: Doubles) -> tuple[Longs, Doubles]:
+    """The documents of passages, ascending, and the dense part of each score."""
     if (np.diff(owners) < 0).any():
         order = np.argsort(owners, kind="stable")
         owners, cosines = owners[order], cosines[order]
     first = np.flatnonzero(np.diff(owners, prepend=-1))
-    return owners[first], np.maximum.reduceat(cosines, first)
+    best, counts = np.maximum.reduceat(cosines, first), np.diff(first, append=len(owners))
+    return owners[first], best + (cosines[first] - best) / counts

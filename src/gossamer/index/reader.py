@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 from warnings import warn
 
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from gossamer.index import overview
 from gossamer.index.batch import as_ids
 from gossamer.index.explanations import explain_document
 from gossamer.index.facets import count_facets
+from gossamer.index.other_names import SEARCH, telling_arguments, unknown_attribute
 from gossamer.index.query import (
     Predicate,
     as_condition,
@@ -59,12 +60,18 @@ class IndexReader:
 
     state: IndexState
 
+    if not TYPE_CHECKING:  # else types would not find misspelt names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise unknown_attribute(self, name)
+
     # -- searching ---------------------------------------------------------------------------------
 
     @overload
     def search(self, query: str | None = None, k: int = 10, **options: Unpack[SearchArguments]) -> Hits: ...
     @overload
     def search(self, query: list[str], k: int = 10, **options: Unpack[SearchArguments]) -> list[Hits]: ...
+    @telling_arguments(SEARCH)
     def search(
         self,
         query: str | Sequence[str] | None = None,
@@ -119,7 +126,7 @@ class IndexReader:
         with self.state.view_for_queries(texts, vector, within, options.weight) as asked:
             found = [Hits() for _ in texts] if asked is None else answers(self.state, *asked, options)
         for message in found[0].warnings if found else ():
-            warn(message, UnknownFieldWarning, stacklevel=2)
+            warn(message, UnknownFieldWarning, stacklevel=3)  # past the decorator
         found = [ranked_again(*each, options) for each in zip(texts, found, strict=True)]
         return found if several else found[0]
 

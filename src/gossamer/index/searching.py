@@ -29,6 +29,7 @@ from gossamer.index.query import (
 from gossamer.index.ranking import Ranking, rank, rank_by
 from gossamer.index.selection import Selection, candidates, select
 from gossamer.index.state import IndexState
+from gossamer.lexical.scores import Weight
 from gossamer.rank.request import METHODS, Method
 from gossamer.results import Hit, Hits
 
@@ -60,7 +61,7 @@ class SearchOptions:
     k: int
     where: Node | Predicate | None
     within: int | None
-    weight: float
+    weight: Weight
     """Of BM25."""
     recall: float | None
     explain: bool

@@ -45,6 +45,7 @@ from gossamer.index.query import Query, View, check_query, query_vectors
 from gossamer.index.renaming import anchored, renamed
 from gossamer.index.replay import LoggedTree, StagedStep, stage
 from gossamer.index.words import change_words
+from gossamer.lexical.scores import Weight
 from gossamer.results import Compaction
 from gossamer.runtime import deadline
 from gossamer.runtime.interrupts import uninterrupted
@@ -129,7 +130,7 @@ class IndexState:
 
     @contextmanager
     def view_for_query(
-        self, text: str | None, vector: npt.ArrayLike | None, weight: float = 0.0
+        self, text: str | None, vector: npt.ArrayLike | None, weight: Weight = 0.0
     ) -> Iterator[tuple[View, Query] | None]:
         """One state of the index and a query in it, whose words count with `weight`; None while the index is empty."""
         with self.view_for_queries([text], vector, weight=weight) as asked:
@@ -137,7 +138,11 @@ class IndexState:
 
     @contextmanager
     def view_for_queries(
-        self, texts: Sequence[str | None], vectors: npt.ArrayLike | None, within: int | None = None, weight: float = 0.0
+        self,
+        texts: Sequence[str | None],
+        vectors: npt.ArrayLike | None,
+        within: int | None = None,
+        weight: Weight = 0.0,
     ) -> Iterator[tuple[View, list[Query]] | None]:
         """One state of the index and queries in it, each with a text or a row of `vectors`; None while it is empty.
 

@@ -50,7 +50,7 @@ class Rival:
 class Explanation:
     """Why a document scores as it does for a query.
 
-    base + the contributions of all steps = dense, and dense + lexical = score.
+    base + the contributions of all steps + opening = dense, and dense + lexical = score.
     """
 
     id: str
@@ -61,7 +61,7 @@ class Explanation:
     """Documents in the index."""
     score: float
     dense: float
-    """Cosine of query and passage in the whitened space."""
+    """Cosine of query and passage in the whitened space, and the opening."""
     lexical: float
     """Weight · BM25 / (best BM25 of any document)."""
     weight: float
@@ -84,6 +84,8 @@ class Explanation:
     """Terms of the concept at `decided_at` that the query holds."""
     document_terms: tuple[str, ...]
     """Terms of the concept at `decided_at` that the passage holds."""
+    opening: float = 0.0
+    """What the beginning of a long text takes away: (cosine of the first passage − that of this one) / passages."""
     missing: float = 0.0
     """Score needed to be among the first `k` less this score; 0 where it is among them."""
     k: int = 10
@@ -199,8 +201,10 @@ def _terms(why: Explanation) -> str:
 
 def _sum(why: Explanation) -> str:
     steps = sum(step.contribution for step in why.path)
+    opening = f" − {-why.opening:.3f} for how the text begins" if why.opening else ""
     return (
-        f"{why.base:.3f} from the root {'+' if steps >= 0 else '−'} {abs(steps):.3f} along the path = {why.dense:.3f} "
+        f"{why.base:.3f} from the root {'+' if steps >= 0 else '−'} {abs(steps):.3f} along the path{opening} = "
+        f"{why.dense:.3f} "
         f"by meaning; {'+' if why.lexical >= 0 else '−'} {abs(why.lexical):.3f} by words = {why.score:.3f}"
     )
 

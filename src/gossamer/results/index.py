@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 HIT_COLUMNS: Final = ("id", "score", "text", "passage", "path", "dense", "lexical")
 """Columns of `Hits.rows` that come before those of the metadata."""
 
+_IDS_SHOWN: Final = 5
+"""Ids in the repr of a group."""
+
 
 @dataclass(frozen=True, repr=False)
 class Document:
@@ -120,7 +123,8 @@ class Hits(list[Hit]):
     def _repr_html_(self) -> str:
         heads = ("score", "id", "passage")
         cells = [(f"{hit.score:.3f}", notebook.text(hit.id), _passage_and_path(hit)) for hit in self[: notebook.SHOWN]]
-        return notebook.box("hits", notebook.table(heads, cells, of=len(self)) if cells else "no answers")
+        told = notebook.quiet("<br>".join(map(notebook.text, self.warnings)))
+        return notebook.box("hits", (notebook.table(heads, cells, of=len(self)) if cells else "no answers") + told)
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ def _passage_and_path(hit: Hit) -> str:
     return notebook.text(hit.passage) + notebook.quiet(path)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NearDuplicates:
     """Documents that are nearer to each other than chance would have it in their region of the corpus."""
 
@@ -177,6 +181,10 @@ class NearDuplicates:
     """Documents expected as near by chance, for the least striking of the pairs that make the group; 0 for copies."""
     similarity: float
     """The lowest cosine, in the whitened space, of the pairs that make the group."""
+
+    def __repr__(self) -> str:
+        ids = ", ".join(map(repr, self.ids[:_IDS_SHOWN])) + (", …" if len(self.ids) > _IDS_SHOWN else "")
+        return f"NearDuplicates({ids}; similarity {self.similarity:.3f}, chance {self.chance:.1e})"
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,9 @@ def quiet(content: str) -> str:
 
 
 def named(label: str, size: int) -> str:
-    """A label and a number of passages."""
+    """A label and a number of passages, which a single one does not need."""
+    if size == 1:
+        return text(label)
     return f'{text(label)} <span style="{_QUIET}">{size:,}</span>'
 
 

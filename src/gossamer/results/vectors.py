@@ -61,7 +61,7 @@ class Axis:
     """The documents furthest out on the document's side: they show what this end of the axis is about."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VectorExplanation:
     """Why a document scores as it does for a query vector: the gains of its path add up to `score`."""
 
@@ -71,6 +71,14 @@ class VectorExplanation:
     """From the root to the leaf."""
     axes: tuple[Axis, ...] = ()
     """The axes with the largest contributions, largest first. Empty without ICA: other axes have no meaning alone."""
+
+    def __repr__(self) -> str:
+        return f"VectorExplanation({self.id!r}, score {self.score:.3f}, {len(self.path)} steps)"
+
+    def __str__(self) -> str:
+        steps = [f"{step.node:>10} {step.count:>12,} {step.log_p:>9.1f} {step.gain:>+9.3f}" for step in self.path]
+        head = f"{'node':>10} {'documents':>12} {'log p':>9} {'gain':>9}"
+        return "\n".join([repr(self), head, *steps])
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,12 @@ def documents_by_id(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Doc
     return {row.id: row for row in map(checked_document, rows)}
 
 
+def id_holding(db: sqlite3.Connection, part: str) -> str | None:
+    """The shortest id that a text is a part of: what was meant, perhaps."""
+    row = db.execute("SELECT id FROM documents WHERE instr(id, ?) ORDER BY length(id), id LIMIT 1", (part,)).fetchone()
+    return None if row is None else str(row[0])
+
+
 def all_documents(db: sqlite3.Connection) -> Iterator[DocumentRow]:
     """Every document, in order of arrival."""
     return map(checked_document, db.execute(f"{_DOCUMENTS} ORDER BY document"))

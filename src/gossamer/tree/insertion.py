@@ -267,7 +267,12 @@ def sum_of_children(t: TreeArrays, node: int) -> float:
 def moments_of_children(t: TreeArrays, node: int) -> None:
     """Set the moments of a node to the pooled moments of its children."""
     row = t.row[node]
-    mean, m2 = t.mean[row], t.m2[row]
+    pool_children(t, node, t.mean[row], t.m2[row])
+
+
+@subkernel
+def pool_children(t: TreeArrays, node: int, mean: Doubles, m2: Doubles) -> None:
+    """Write the pooled moments of the children of a node."""
     for d in range(mean.shape[0]):
         mean[d], m2[d] = 0.0, 0.0
     n = 0

@@ -28,6 +28,7 @@ import numpy.typing as npt
 from gossamer.array_types import NONE, Doubles, Ints, Longs
 from gossamer.checks import LARGEST
 from gossamer.errors import InvariantError
+from gossamer.files.scratch import zeros
 from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Limit, Meta, TreeArrays, empty_arrays, rows_in_use, used
 from gossamer.tree.moments import compute_moments
@@ -81,7 +82,7 @@ def _with_all_rows(t: TreeArrays, saved: npt.NDArray[Any], dim: int) -> TreeArra
     _hold(0 <= rows <= t.changed.size, "there are more rows of moments than internal nodes")
     _hold(saved.dtype == np.int32 and saved.ndim == 1 and _within(saved, 0, rows), "a row of saved moments is none")
     _hold(bool((np.diff(saved) > 0).all()), "the rows of saved moments are not in order")
-    mean, m2 = np.zeros((rows, dim)), np.zeros((rows, dim))
+    mean, m2 = zeros(rows, dim), zeros(rows, dim)
     for full, array in ((mean, t.mean), (m2, t.m2)):
         _hold(
             array.dtype == np.float64 and array.shape == (len(saved), dim),

@@ -13,7 +13,7 @@ from gossamer.tree.cuts import best_cut, linkage
 from gossamer.vector_index.state import VectorState
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cut:
     """Groups that cover every document once, large ones first."""
 
@@ -25,6 +25,10 @@ class Cut:
     """Shape (groups, dimensions), in the space of the tree."""
     variances: Doubles
     """The same shape: σ² = M2/n + acuity."""
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(str(len(each)) for each in self.members[:8]) + (", …" if len(self) > 8 else "")
+        return f"Cut({len(self)} groups: {sizes} documents)"
 
     def __len__(self) -> int:
         return len(self.members)

@@ -14,6 +14,7 @@ export function explanationPanel(why) {
       el("summary", {}, "How the score adds up"),
       el("ol", { class: "bars", "aria-label": "What each level adds to the score" },
         steps.map((step, at) => row(why, step, at + 1, most)),
+        why.opening < 0 && el("li", { class: "words" }, el("span", { class: "name" }, "How the text begins"), bar(why.opening, most)),
         why.weight > 0 && el("li", { class: "words" },
           el("span", { class: "name" }, "Shared words", words(why)), bar(why.lexical, most))),
       el("p", { class: "sum" }, sum(why, steps)),
@@ -71,6 +72,7 @@ function bar(value, most) {
 function sum(why, steps) {
   const path = steps.reduce((total, step) => total + step.contribution, 0);
   const parts = [`${why.base.toFixed(3)} as any document here`, `${path.toFixed(3)} along the path`];
+  if (why.opening < 0) parts.push(`${why.opening.toFixed(3)} for how the text begins`);
   if (why.weight > 0) parts.push(`${why.lexical.toFixed(3)} by words`);
   return `${parts.join(" + ")} = ${why.score.toFixed(3)}`;
 }

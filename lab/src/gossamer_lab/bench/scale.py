@@ -14,10 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from gossamer_lab.bench.peers import FAISS_HNSW, FAISS_SQ8, HNSWLIB, SYMPHONY, i
 from gossamer_lab.bench.stream.waits import mixtures
 from gossamer_lab.bench.systems import LINKED, Contender, build_gossamer, gossamer_raw
 from gossamer_lab.data.embedded import encode
+from gossamer_lab.data.files import kept
 from gossamer_lab.engine import Floats, cores
 from gossamer_lab.job import Job
 from gossamer_lab.pictures import Panel, panels
@@ -36,9 +38,9 @@ from gossamer_lab.tables import Cell, Report, Row, Table
 from gossamer_lab.timing import clock, threads
 
 SIZES: Final = (10_000, 50_000, 100_000, 250_000, 400_000, 537_018, 1_000_000)
-_PAIR_AT: Final = (400_000, 1_000_000)
-"""Sizes at which hnswlib alone is built beside gossamer: the others would take another hour."""
 SYSTEMS: Final = (LINKED, HNSWLIB, FAISS_HNSW, FAISS_SQ8, SYMPHONY)
+_FEWER: Final = {400_000: (LINKED, HNSWLIB), 1_000_000: (LINKED,)}
+"""Sizes at which not all systems are built: it would take another hour."""
 RECALLS: Final = (0.95, 0.98, 0.99)
 K: Final = 10
 _QUERIES: Final = 500
@@ -46,7 +48,8 @@ _ROUNDS: Final = 3
 _SINGLES: Final = 200
 _MEGABYTE: Final = 2**20
 _LIMIT: Final = 2**30
-"""Bytes of memory of the process that searches an index larger than that."""
+_LIMITED: Final = 400_000
+"""Bytes of memory of a process that searches an index of so many texts, which is larger than that."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,13 @@ class Wanted:
     texts: bool = True
     model: str = "minilm"
     seed: int = 0
+    resume: bool = False
+    """Whether to take what a run that was stopped has measured."""
 
     def systems_at(self, size: int) -> list[str]:
         """The systems that are built over so many documents, as far as they are installed."""
-        few = size in _PAIR_AT and tuple(self.systems) == SYSTEMS
-        return [system for system in ((LINKED, HNSWLIB) if few else self.systems) if is_installed(system)]
+        systems = _FEWER.get(size, SYSTEMS) if tuple(self.systems) == SYSTEMS else self.systems
+        return [system for system in systems if is_installed(system)]
 
 
 @dataclass(frozen=True)
@@ -95,19 +100,21 @@ def report(wanted: Wanted, job: Job) -> Report:
     """Build every size by every system, then an index of texts."""
     texts = _questions(embeddings_folder(job.folder).parent)
     encoding, (E, _) = clock(lambda: encode(wanted.model, texts, cache=job.cache, say=job.say))
+    steps = _Steps(kept(job.cache) / "scale", resume=wanted.resume)
     built: list[Built] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _, Q = load_set(embeddings_folder(job.folder), "qqp")
         _write(folder, E, Q, max(wanted.sizes), wanted.seed)
-        steps = [(size, system) for size in wanted.sizes for system in wanted.systems_at(size)]
-        for number, (size, system) in enumerate(steps):
-            job.say(f"{system}, {size:,}", number, len(steps))
-            built.append(_in_process(folder, system, size))
+        pairs = [(size, system) for size in wanted.sizes for system in wanted.systems_at(size)]
+        for number, (size, system) in enumerate(pairs):
+            job.say(f"{system}, {size:,}", number, len(pairs))
+            measured = steps.done(f"{system}-{size}", lambda: _in_process(folder, system, size))  # noqa: B023
+            built.append(Built(**{**measured, "settings": [Setting(**each) for each in measured["settings"]]}))
     tables = [_buildings(built), _searches(built), _exponents(built)]
     if wanted.texts:
         job.say("an index of texts", 0, 0)
-        tables += _text_tables(texts, E, encoding, job)
+        tables += _text_tables(texts, E, encoding, steps, job)
     about = (
         f"QQP, {len(texts):,} questions by {wanted.model}, {E.shape[1]} dimensions; mixtures of near ones beyond that"
     )
@@ -127,11 +134,32 @@ def _write(folder: Path, E: Floats, Q: Floats, most: int, seed: int) -> None:
     np.save(folder / "queries.npy", Q[spread_evenly(len(Q), _QUERIES)])
 
 
-def _in_process(folder: Path, system: str, size: int) -> Built:
+@dataclass(frozen=True)
+class _Steps:
+    """What was measured so far, a file for each step: a run takes an hour, and can be stopped and taken up again."""
+
+    folder: Path
+    resume: bool
+
+    def __post_init__(self) -> None:
+        """Forget an earlier run, unless this one goes on with it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for file in () if self.resume else self.folder.glob("*.json"):
+            file.unlink()
+
+    def done(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What a step has measured, now or before."""
+        file = self.folder / f"{name}.json"
+        if not file.exists():
+            file.write_text(json.dumps(work()))
+        found: dict[str, Any] = json.loads(file.read_text())
+        return found
+
+
+def _in_process(folder: Path, system: str, size: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "gossamer_lab.bench.scale", str(folder), system, str(size)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found = json.loads(done.stdout)
-    return Built(**{**found, "settings": [Setting(**each) for each in found["settings"]]})
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -224,18 +252,28 @@ def _curves(table: Table, column: str) -> dict[str, list[tuple[float, float]]]:
 # -- an index of texts -----------------------------------------------------------------------------
 
 
-def _text_tables(texts: list[str], E: Floats, encoding: float, job: Job) -> list[Table]:
+def _text_tables(texts: list[str], E: Floats, encoding: float, steps: _Steps, job: Job) -> list[Table]:
     folder = embeddings_folder(job.folder)
     setup = json.loads(gzip.decompress((folder / "qqp-setup.json.gz").read_bytes()))
     _, Q = load_set(folder, "qqp")
-    with tempfile.TemporaryDirectory() as name:
-        there = Path(name)
-        text.Corpus(texts, E, setup["queries"], Q).write(there, min(100, len(Q) // 12))
-        built = text.run_part("build", there)
-        found = {"all there is": text.run_part("search", there)}
-        with memory_limit(_LIMIT) as enter:
-            if enter is not None:
-                found["1 GB"] = text.run_part("search", there, enter)
+
+    def measured(count: int, *, limited: bool) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as name:
+            there = Path(name)
+            text.Corpus(texts[:count], E[:count], setup["queries"], Q).write(there, min(100, len(Q) // 12))
+            found: dict[str, Any] = {"built": text.run_part("build", there)}
+            if not limited:
+                return {**found, "search": text.run_part("search alone", there)}
+            with memory_limit(_LIMIT) as enter, suppress(subprocess.CalledProcessError):  # it was killed
+                return found if enter is None else {**found, "search": text.run_part("search alone", there, enter)}
+            return found
+
+    whole = steps.done("texts", lambda: measured(len(texts), limited=False))
+    fewer = min(_LIMITED, len(texts))
+    limited = steps.done("texts-limited", lambda: measured(fewer, limited=True))
+    built, found = whole["built"], {(len(texts), "all there is"): whole["search"]}
+    if "search" in limited:
+        found[fewer, "1 GB"] = limited["search"]
     stages: list[Row] = [{"what": "encoding, or reading from the cache", "value": encoding, "unit": "s"}]
     stages += [{"what": stage, "value": seconds, "unit": "s"} for stage, seconds in built["seconds"].items()]
     stages += [
@@ -244,18 +282,17 @@ def _text_tables(texts: list[str], E: Floats, encoding: float, job: Job) -> list
         {"what": "folder, a document", "value": float(built["disk"]["all"] / len(texts)), "unit": "bytes"},
     ]
     rows: list[Row] = []
-    for limit, each in found.items():
-        row: dict[str, Cell] = {"memory": limit, "opening, s": each["opening"]}
+    for (count, limit), each in found.items():
+        row: dict[str, Cell] = {"documents": count, "memory": limit, "opening, s": each["opening"]}
         row["opened, MB"] = each["memory"]["opened"] / _MEGABYTE
         row["after searches, MB"] = each["memory"]["after searches"] / _MEGABYTE
         rows.append(row | {kind: times["first_sight"] for kind, times in each["calls"].items()})
     notes = [
         "Milliseconds for one call at first sight, median, the vector of the query given; memory: growth of the "
         "resident set of the process. 1 GB: a control group of one GB, page cache included, in which the index does "
-        "not fit: pages are read from disk again and again."
-        + ("" if "1 GB" in found else " It could not be made here.")
+        "not fit: pages are read from disk again and again." + ("" if len(found) > 1 else " That did not succeed here.")
     ]
-    digits: dict[str, int | str] = dict.fromkeys(found["all there is"]["calls"], 2)
+    digits: dict[str, int | str] = dict.fromkeys(whole["search"]["calls"], 2)
     return [
         Table("scale-stages", f"an index of {len(texts):,} texts", stages),
         Table("scale-text", "what a call costs there", rows, notes, {**digits, "opening, s": 2}),

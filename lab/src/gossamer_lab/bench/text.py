@@ -3,7 +3,7 @@
 Latency of each kind of call, for queries never seen before and again; memory above a process that has searched a small
 index; bytes on disk. A flat NumPy scan of the same vectors runs in the same process, in turns with the calls.
 
-Run as a program (``python -m gossamer_lab.bench.text build|search FOLDER``), this module is the process that is
+Run as a program (``python -m gossamer_lab.bench.text PART FOLDER``), this module is the process that is
 measured: it prints what it found as JSON.
 """
 
@@ -19,8 +19,9 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -96,8 +97,12 @@ class Corpus:
         (folder / "queries.json").write_text(json.dumps({"texts": self.queries, "count": count}))
 
 
-def run_part(part: Literal["build", "search"], folder: Path, enter: Callable[[], None] | None = None) -> dict[str, Any]:
-    """Build, or search, in a process of its own, in which `enter` is called first; returns what it found."""
+Part: TypeAlias = Literal["build", "search", "search alone"]
+"""What a process does: build an index, search it in turns with a flat scan, or without one, which needs all vectors."""
+
+
+def run_part(part: Part, folder: Path, enter: Callable[[], None] | None = None) -> dict[str, Any]:
+    """Do one part in a process of its own, in which `enter` is called first; returns what it found."""
     command = [sys.executable, "-m", "gossamer_lab.bench.text", part, str(folder)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=enter)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -197,7 +202,7 @@ def flat_scan(E: Floats) -> Ask:
     return lambda text, x: np.argpartition(E @ x, -K)[-K:]
 
 
-def _searched(folder: Path) -> dict[str, Any]:
+def _searched(folder: Path, *, scan: bool = True) -> dict[str, Any]:
     asked = json.loads((folder / "queries.json").read_text())
     Q = np.load(folder / "queries.npy").astype(np.float32)
     pairs = list(zip(asked["texts"], Q, strict=False))
@@ -211,7 +216,7 @@ def _searched(folder: Path) -> dict[str, Any]:
     memory: dict[str, float] = {"opened": resident() - before}
     calls = calls_of(index)
     first = {kind: 1e3 * clock(_bound(ask, next(queries)))[0] for kind, ask in calls.items()}
-    found = _in_turns(calls, queries, asked["count"], first, folder)
+    found = _in_turns(calls, queries, asked["count"], first, folder if scan else None)
     memory["after searches"] = found.pop("resident")["bytes"] - before
     batch = {kind: _batch(calls[kind], pairs[-400:]) for kind in ("dense", "hybrid")}
     index.close()
@@ -219,9 +224,14 @@ def _searched(folder: Path) -> dict[str, Any]:
 
 
 def _in_turns(
-    calls: dict[str, Ask], queries: Iterator[tuple[str, Floats]], count: int, first: dict[str, float], folder: Path
+    calls: dict[str, Ask],
+    queries: Iterator[tuple[str, Floats]],
+    count: int,
+    first: dict[str, float],
+    folder: Path | None,
 ) -> dict[str, dict[str, float]]:
-    """Every kind of call with queries of its own: seen for the first time, then again, in turns with the flat scan.
+    """Every kind of call with queries of its own: seen for the first time, then again, in turns with the flat scan of
+    the vectors in `folder`, if one is given.
 
     A turn is several calls of one kind, as people make them; after each kind the caches hold what another one read.
     """
@@ -239,13 +249,16 @@ def _in_turns(
             for kind, ask in calls.items():
                 timed(ask, kind, sight[kind], turn)
         used = resident()  # before the vectors of the flat scan come in
-        scan = flat_scan(np.load(folder / "documents.npy").astype(np.float32))
+        scan = None if folder is None else flat_scan(np.load(folder / "documents.npy").astype(np.float32))
         for turn in turns:
             for kind, ask in calls.items():
                 timed(ask, kind, again[kind], turn)
-            timed(scan, "dense", scanned, turn)
+            if scan is not None:
+                timed(scan, "dense", scanned, turn)
     found = {kind: _summary(first[kind], sight[kind], again[kind]) for kind in calls}
-    return {**found, "flat scan": _summary(float(scanned[0]), scanned, scanned), "resident": {"bytes": used}}
+    if scan is not None:
+        found["flat scan"] = _summary(float(scanned[0]), scanned, scanned)
+    return {**found, "resident": {"bytes": used}}
 
 
 def _summary(first: float, sight: Doubles, again: Doubles) -> dict[str, float]:
@@ -289,5 +302,6 @@ def peak() -> int:
 if __name__ == "__main__":
     from gossamer_lab.bench import text
 
-    parts = {"build": text._built, "search": text._searched}
+    parts: dict[str, Callable[[Path], dict[str, Any]]]
+    parts = {"build": text._built, "search": text._searched, "search alone": partial(text._searched, scan=False)}
     json.dump(parts[sys.argv[1]](Path(sys.argv[2])), sys.stdout)

@@ -116,6 +116,7 @@ def scale(
     texts: Annotated[bool, typer.Option(help="Also build and search an index of all texts.")] = True,
     model: Model = "minilm",
     quick: Annotated[bool, typer.Option("--quick", help="2,000 and 10,000 documents, no texts: a minute.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run that was stopped has ended.")] = False,
     data: DataFolder = None, out: Out = None, cache: Cache = None, json: Json = None,
 ) -> None:  # fmt: skip
     """All of QQP and a million vectors: building, memory and searching as an index grows, beside others.
@@ -135,7 +136,7 @@ def scale(
     screen = Screen()
     with watched(screen, data, cache, quick=quick) as job:
         sizes = tuple(size or ((2_000, 10_000) if quick else task.SIZES))
-        wanted = task.Wanted(sizes, tuple(system or task.SYSTEMS), texts and not quick, model)
+        wanted = task.Wanted(sizes, tuple(system or task.SYSTEMS), texts and not quick, model, resume=resume)
         report = task.report(wanted, job)
     _write(report, json)
     finish(screen, report, out, draw=lambda out: task.picture(report, out))

@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from gossamer_lab.job import Job
     from gossamer_lab.tables import Report
 
-__all__ = ["Cache", "Data", "Fresh", "Json", "Model", "Out", "Quick", "Quiet", "Screen", "command", "examples"]
+__all__ = [
+    "Cache", "Data", "Fresh", "Json", "Model", "Out", "Quick", "Quiet", "Screen", "command", "complete_encoder",
+    "examples",
+]  # fmt: skip
 
 Data: TypeAlias = Annotated[
     Path | None, typer.Option("--data", help="Folder with data/ and embeddings/; else $GOSSAMER_DATA or ../shared.")
@@ -43,14 +47,20 @@ _WIDE = 130
 
 @contextmanager
 def watched(
-    screen: Screen, folder: Path | None, cache: Path | None, *, quick: bool = False, fresh: bool = False
+    screen: Screen,
+    folder: Path | None,
+    cache: Path | None,
+    *,
+    quick: bool = False,
+    fresh: bool = False,
+    vectors: Path | None = None,
 ) -> Iterator[Job]:
     """A job whose steps are shown as a progress bar on a terminal."""
     from gossamer_lab.job import Job
 
     typed = shlex.join(["gossamer", *sys.argv[1:]]) if sys.argv[1:2] in (["eval"], ["bench"]) else "gossamer eval"
     if not screen.lively:
-        yield Job(folder, cache, quick, fresh, command=typed)
+        yield Job(folder, cache, quick, fresh, vectors=vectors, command=typed)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -61,7 +71,7 @@ def watched(
         def say(what: str, done: int, total: int) -> None:
             progress.update(task, description=what, completed=done, total=total or None)
 
-        yield Job(folder, cache, quick, fresh, say, typed)
+        yield Job(folder, cache, quick, fresh, say, vectors, typed)
 
 
 def finish(
@@ -70,9 +80,14 @@ def finish(
     """Show a report, and write it and its pictures if a folder is given."""
     from rich.text import Text
 
+    from gossamer_lab import fingerprint, pages
     from gossamer_lab.tables import rich_table, to_json, write
 
-    files = [] if out is None else [*write(report, out), *draw(out)]
+    files: list[Path] = []
+    if out is not None:
+        report = replace(report, engine=fingerprint.of_this_engine(pages.families_of(report.name)))
+        files = [*write(report, out), *draw(out)]
+        pages.mark(out, [report.name])
     if screen.json:
         screen.emit({**to_json(report), "files": [str(file) for file in files]})
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from gossamer_lab.cli.common import (
     Quiet,
     Screen,
     command,
+    complete_encoder,
     examples,
     finish,
     watched,
@@ -29,7 +31,7 @@ app = typer.Typer()
 
 def complete_collection(incomplete: str) -> list[str]:
     """Collections with a name."""
-    names = ("qqp", "msmarco", "msmarco-rest", "scifact", "cranfield", "cacm")
+    names = ("qqp", "msmarco", "msmarco-rest", "msmarco-v21", "scifact", "cranfield", "cacm")
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -47,7 +49,7 @@ def compare(
         str | None,
         typer.Argument(
             metavar="COLLECTION",
-            help="qqp, msmarco, msmarco-rest, scifact, cranfield, cacm, a BEIR folder, or a .tsv of pairs.",
+            help="qqp, msmarco, msmarco-rest, msmarco-v21, scifact, cranfield, cacm, a BEIR folder, a .tsv of pairs.",
             autocompletion=complete_collection,
         ),
     ] = None,
@@ -107,7 +109,10 @@ def _list(screen: Screen) -> None:
 
 
 _PAPER = examples(
-    "gossamer eval paper --quick", "gossamer eval paper --table 1 --table 3", "gossamer eval paper --out docs/results"
+    "gossamer eval paper --quick",
+    "gossamer eval paper --table 1 --table 3",
+    "gossamer eval paper --model st:all-roberta-large-v1 --model st:gtr-t5-large --model hf:gpt2?pool=mean",
+    "gossamer eval paper --out docs/results",
 )
 
 
@@ -117,12 +122,34 @@ def paper(
     table: Annotated[
         list[int] | None,
         typer.Option(
-            help="1 architectures on QQP, 2 on MS MARCO, 3 scaling, 4 latency, 5 the decoder-only case, 6 trees; "
-            "can be given several times. All of them by default."
+            help="1 table 1, 2 table 2, 3 corpus scaling, 4 latency, 5 figure 1, 6 shape of trees, 7 figure 2 and "
+            "appendix B, 8 the recipe part by part, 9 isotropy; can be given several times. All of them by default."
         ),
     ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Encoders, or names of ready vectors; the first of each kind stands for the paper's: an encoder, a "
+            "T5, a language model. The three of the data folder by default.",
+            autocompletion=complete_encoder,
+        ),
+    ] = None,
+    vectors: Annotated[
+        Path | None, typer.Option(help="A folder of ready vectors: qqp-MODEL-corpus.npy, msmarco-MODEL-queries.npy ….")
+    ] = None,
+    qqp: Annotated[
+        str, typer.Option(help="qqp, or a file of labelled pairs such as GLUE's dev.tsv, which the authors use.")
+    ] = "qqp",
+    msmarco: Annotated[
+        str, typer.Option(help="msmarco-v21, as the authors use it, or msmarco: other queries over the same pool.")
+    ] = "msmarco-v21",
+    fit_on_queries: Annotated[
+        bool, typer.Option("--fit-on-queries", help="Fit whitening on queries too, as the authors do on MS MARCO.")
+    ] = False,
     quick: Quick = False,
-    texts: Annotated[bool, typer.Option("--texts", help="Show texts of the collections, if you may.")] = False,
+    texts: Annotated[
+        bool, typer.Option("--texts", help="Show texts of the collections, if you may; never in a folder docs/results.")
+    ] = False,
     data: Data = None,
     out: Out = None,
     cache: Cache = None,
@@ -130,16 +157,25 @@ def paper(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run the paper's tables again with the models and data at hand, beside the authors' figures.
+    """Run the paper's tables again, beside the figures that it prints.
 
-    A run that is stopped goes on where it was: rankings are kept.
+    Texts are encoded once and kept; models are downloaded by their own libraries. A run that is stopped goes on where
+    it was: vectors, whitening and rankings are kept. What could not be run is told with the reason.
     """
     from gossamer_lab.paper import paper as task
-    from gossamer_lab.paper.setting import Setting
+    from gossamer_lab.paper.setting import MODELS, Setting
 
+    if texts and out is not None and out.resolve().parts[-2:] == ("docs", "results"):
+        raise typer.BadParameter(
+            "pages in docs/results are published, and the texts are not ours: choose another --out"
+        )
+    if msmarco not in ("msmarco", "msmarco-v21"):
+        raise typer.BadParameter(f"must be msmarco or msmarco-v21, got {msmarco!r}", param_hint="--msmarco")
     screen = Screen(json=json, quiet=quiet)
-    with watched(screen, data, cache, quick=quick, fresh=fresh) as job:
-        setting = Setting(job)
+    with watched(screen, data, cache, quick=quick, fresh=fresh, vectors=vectors) as job:
+        setting = Setting(
+            job, models=tuple(model or MODELS), qqp=qqp, msmarco=msmarco, fit_on_queries=fit_on_queries
+        )  # fmt: skip
         report = task.report(setting, parts=tuple(table or ()), texts=texts)
     finish(screen, report, out, draw=lambda out: task.draw(report, setting, out, texts=texts))
 

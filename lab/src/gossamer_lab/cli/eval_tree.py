@@ -20,7 +20,7 @@ from gossamer_lab.cli.common import (
     finish,
     watched,
 )
-from gossamer_lab.cli.eval import app as app
+from gossamer_lab.cli.eval_pages import app as app
 
 EXAMPLES = examples(
     "gossamer eval tree --quick",

@@ -34,8 +34,10 @@ class Collection:
     source: str = ""
     """The name in the files of ready vectors, ``<source>-<model>-corpus.npy``."""
     rows: Longs | None = None
-    """The row there of each document. Trees are grown in the order of these rows."""
+    """The row there of each document. Trees are grown in the order of these rows, unless `arrival` has another."""
     query_rows: Longs | None = None
+    arrival: Longs | None = None
+    """The place of each document in the order in which trees are grown."""
 
     def __post_init__(self) -> None:
         """Check that ids are unique and that every query has an answer."""
@@ -103,6 +105,7 @@ class Collection:
             texts=tuple(self.texts[i] for i in places),
             answers={query: answers[query] for query in answered.query_ids},
             rows=None if self.rows is None else self.rows[places],
+            arrival=None if self.arrival is None else self.arrival[places],
         )
 
 

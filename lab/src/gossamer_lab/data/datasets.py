@@ -3,6 +3,7 @@
 qqp                     the ready setting of 76,000 questions; the first n are the paper's with n documents
 msmarco                 MS MARCO passages with the hard queries, those closest to the paper's
 msmarco-rest            the same passages with the other queries, by which nothing was chosen
+msmarco-v21             as the authors of the paper use it: each query with its ten passages, then passages of others
 scifact cranfield cacm  folders in BEIR's layout below data/
 FOLDER                  any folder in BEIR's layout, see `gossamer.cli.evaluation`
 FILE.tsv                labelled pairs of questions, also as .gz: the paper's construction
@@ -28,7 +29,7 @@ HARD: Final = ("dev_bm25", "v21", "explain")
 """Sources of MS MARCO queries whose passages another ranker had found before people judged them."""
 
 REST: Final = ("v2_ir0", "trecdl")
-NAMES: Final = ("qqp", "msmarco", "msmarco-rest", "scifact", "cranfield", "cacm")
+NAMES: Final = ("qqp", "msmarco", "msmarco-rest", "msmarco-v21", "scifact", "cranfield", "cacm")
 
 
 def load(
@@ -56,6 +57,8 @@ def _load(name: str, folder: Path | None, documents: int | None, queries: int | 
     path = Path(name).expanduser()
     if name == "qqp":
         return ready_qqp(data_folder(folder) / "embeddings", n, q)
+    if name == "msmarco-v21":
+        return v21(data_folder(folder) / "data" / "msmarco", documents, queries, seed)
     if name in NAMES:
         path = data_folder(folder) / "data" / name.removesuffix("-rest")
     if path.is_dir():
@@ -83,6 +86,42 @@ def ready_qqp(folder: Path, documents: int, queries: int) -> Collection:
         own_texts(dict(zip(ids, texts, strict=True)), asked, answers),
         "the ready QQP setting: second questions of duplicate pairs, then fillers",
         "qqp", rows, np.array(taken, np.int64),
+    )  # fmt: skip
+
+
+def v21(folder: Path, documents: int | None, queries: int | None, seed: int = 0) -> Collection:
+    """The paper's setting with rows of MS MARCO 2.1, as the authors' program makes it, of `v21_rows.jsonl.gz`.
+
+    Queries with a passage that was selected come with all their passages, the first selected one being the answer; then
+    passages of other rows; then others of the pool. A passage is taken once. Trees grow in that order.
+    """
+    pool = list(read_jsonl(find_file(folder, "corpus.jsonl")))
+    asked = {row["text"]: number for number, row in enumerate(read_jsonl(find_file(folder, "queries.jsonl")))}
+    numbers = {row["text"]: number for number, row in reversed(list(enumerate(pool)))}
+    rows = list(read_jsonl(find_file(folder, "v21_rows.jsonl")))
+    right: dict[str, str] = {}
+    for row in rows:
+        if any(row["passages"]["is_selected"]) and row["query"] in asked:
+            right.setdefault(row["query"], row["passages"]["passage_text"][row["passages"]["is_selected"].index(1)])
+    most = len(right) if documents is None else max(1, documents // DOCUMENTS_A_QUERY)
+    chosen = dict(list(right.items())[: most if queries is None else queries])
+    first = sorted(rows, key=lambda row: row["query"] not in chosen)
+    listed = dict.fromkeys(text for row in first for text in row["passages"]["passage_text"] if text in numbers)
+    fillers = np.random.default_rng(seed).permutation(len(pool))
+    listed |= dict.fromkeys(pool[row]["text"] for row in fillers)
+    texts = list(listed)[:documents]
+    if documents is not None and len(texts) < documents:
+        raise InputError(
+            f"MS MARCO 2.1 has {len(texts):,} passages here, and {documents:,} were asked for: ask for fewer"
+        )
+    source = np.array([numbers[text] for text in texts], np.int64)
+    order = shuffled_rows(len(texts))
+    ids = [f"p{source[place]}" for place in order]
+    answers = {f"q{asked[query]}": {f"p{numbers[text]}": 1} for query, text in chosen.items()}
+    return Collection(
+        "msmarco-v21", tuple(ids), tuple(texts[place] for place in order), tuple(answers), tuple(chosen), answers,
+        {}, "rows of MS MARCO 2.1: each query with its ten passages, then others", "msmarco",
+        source[order], np.array([asked[query] for query in chosen], np.int64), order,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from gossamer.encoders import Encoder, Kind, Progress, is_fitted_encoder, load_encoder
-from gossamer.errors import InputError
+from gossamer.errors import GossamerError, InputError
 from gossamer_lab.data.collection import Collection
 from gossamer_lab.data.files import found_folder, kept, load_vectors
 from gossamer_lab.data.vector_cache import CachedEncoder, SqliteStore
@@ -67,13 +67,18 @@ def embed(
     model: str = "minilm",
     *,
     folder: Path | None = None,
+    vectors: Path | None = None,
     cache: Path | None = None,
     say: Say = silent,
 ) -> Embedded:
-    """The vectors of `model`: ready ones in ``<source>-<model>-corpus.npy``, or those of the encoder of that name."""
-    ready = _ready(collection, model, found_folder(folder))
-    if ready is not None:
-        return Embedded(collection, model, *ready)
+    """The vectors of `model`: ready ones in ``<source>-<model>-corpus.npy``, or those of the encoder of that name.
+
+    Ready vectors are looked for in the folder `vectors`, then in `embeddings/` of the data folder.
+    """
+    for place in _places(folder, vectors):
+        ready = _ready(collection, model, place)
+        if ready is not None:
+            return Embedded(collection, model, *ready)
     E, Q = encode(model, collection.texts, collection.queries, cache=cache, say=say)
     return Embedded(collection, model, E, Q)
 
@@ -108,18 +113,31 @@ def _encode(encoder: Encoder, texts: Sequence[str], kind: Kind, progress: Progre
     return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
 
 
-def ready_models(source: str, folder: Path | None = None) -> list[str]:
-    """The models of which ready vectors of a collection are in the data folder."""
+def is_encoder(model: str) -> bool:
+    """Whether texts can be encoded by this name; others name ready vectors alone."""
+    try:
+        load_encoder(model)
+    except GossamerError:
+        return any(sign in model for sign in "/:")
+    return True
+
+
+def ready_models(source: str, folder: Path | None = None, vectors: Path | None = None) -> list[str]:
+    """The models of which ready vectors of a collection are at hand."""
+    files = [file for place in _places(folder, vectors) for file in sorted(place.glob(f"{source}-*-corpus.npy"))]
+    return list(dict.fromkeys(file.name.removeprefix(f"{source}-").removesuffix("-corpus.npy") for file in files))
+
+
+def _places(folder: Path | None, vectors: Path | None) -> list[Path]:
+    """The folders of ready vectors."""
     root = found_folder(folder)
-    files = [] if root is None else sorted((root / "embeddings").glob(f"{source}-*-corpus.npy"))
-    return [file.name.removeprefix(f"{source}-").removesuffix("-corpus.npy") for file in files]
+    return [*([] if vectors is None else [vectors]), *([] if root is None else [root / "embeddings"])]
 
 
-def _ready(collection: Collection, model: str, root: Path | None) -> tuple[Floats, Floats] | None:
-    if root is None or not collection.source or collection.rows is None or collection.query_rows is None:
+def _ready(collection: Collection, model: str, place: Path) -> tuple[Floats, Floats] | None:
+    if not collection.source or collection.rows is None or collection.query_rows is None:
         return None
-    names = [f"{collection.source}-{model}-{what}.npy" for what in ("corpus", "queries")]
-    files = [root / "embeddings" / name for name in names]
+    files = [place / f"{collection.source}-{model}-{what}.npy" for what in ("corpus", "queries")]
     if any(sign in model for sign in "/:") or not all(file.is_file() for file in files):
         return None
     found = []

@@ -13,7 +13,7 @@ import numpy as np
 
 from gossamer import CobwebTree
 from gossamer_lab.data.embedded import Say
-from gossamer_lab.engine import WEIGHT, Doubles
+from gossamer_lab.engine import Doubles
 from gossamer_lab.evaluate.measures import MAIN
 from gossamer_lab.evaluate.run import BASELINE, measure
 from gossamer_lab.evaluate.significance import Difference, difference
@@ -96,7 +96,7 @@ def _trials(quick: bool) -> list[_Trial]:
     contexts: list[dict[str, Any]] = [{"context": c} for c in (0.0, 0.05, 0.2, 1.0)]
     contexts += [{"context": c, "acuity": paper, "structure": "cobweb"} for c in (0.05, 0.1, 0.2, 1.0)]
     trees: list[dict[str, Any]] = [{}, {"structure": "cobweb"}, {"acuity": paper}, {"acuity": 1.0}]
-    weights = (0.0, 0.05, 0.1, WEIGHT, 0.2, 0.3)
+    weights = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, "auto")
     return [
         _Trial("components", "Share of variance kept", [{"n_components": share} for share in shares]),
         _Trial("strength", "Strength of whitening γ", [{"strength": strength} for strength in strengths]),
@@ -108,7 +108,7 @@ def _trials(quick: bool) -> list[_Trial]:
 
 
 def _try(trial: _Trial, settings: Settings, sets: Sequence[Halves], chooser: Chooser) -> tuple[Table, Settings]:
-    present = replace(settings, weight=WEIGHT) if trial.key == "weight" else settings
+    present = replace(settings, weight="auto") if trial.key == "weight" else settings
     tried = list(dict.fromkeys([present, *(replace(settings, **option) for option in trial.options)]))
     halves = [each.choosing for each in sets if each.choosing is not None]
     gains = {each: [chooser.over_dot(half, trial.ranked(each)).mean for half in halves] for each in tried}

@@ -20,6 +20,8 @@ DEPTH: Final = 10
 MAIN: Final = "nDCG@10"
 AUTHORS: Final = "nDCG@10 (authors)"
 """As the paper's program computes it, see `authors_ndcg`; not to be compared with nDCG@10."""
+PRINTED: Final = ("Recall@5", "MRR@5", "nDCG@5 (authors)", "Recall@10", "MRR@10", AUTHORS)
+"""The measures that the paper prints."""
 
 _MEASURES: Final[dict[str, Any]] = {
     "Recall@5": ir_measures.R @ 5, "Recall@10": ir_measures.R @ 10, "MRR@10": ir_measures.RR @ 10,
@@ -57,7 +59,10 @@ def score(collection: Collection, rows: Longs) -> Scores:
     names = {str(measure): name for name, measure in _MEASURES.items()}
     for found in _evaluated(collection, ranked):
         values[names[str(found.measure)]][place[found.query_id]] = 100.0 * found.value
-    values[AUTHORS] = 100.0 * np.array([authors_ndcg(rank, DEPTH) for rank in _first_answers(collection, ranked)])
+    first = list(_first_answers(collection, ranked))
+    values["MRR@5"] = 100.0 * np.array([1.0 / rank if rank is not None and rank <= 5 else 0.0 for rank in first])
+    for k in (5, DEPTH):
+        values[f"nDCG@{k} (authors)"] = 100.0 * np.array([authors_ndcg(rank, k) for rank in first])
     return Scores(values)
 
 

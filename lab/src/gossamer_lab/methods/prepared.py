@@ -58,7 +58,8 @@ class Prepared:
     def vectors(self, name: str) -> Vectors:
         """The vectors of a space."""
         if name not in self._vectors:
-            self._vectors[name] = self._project(space_of(name))
+            space = space_of(name)
+            self._vectors[name] = self.vectors(space.like) if space.like else self._project(space)
         return self._vectors[name]
 
     def _project(self, space: Space) -> Vectors:
@@ -69,7 +70,7 @@ class Prepared:
             if whitener is not None:
                 return Vectors(whitener.project(E), whitener.project(Q), whitener, 0.0)
         elif recipe is not None:
-            seconds, fitted = clock(lambda: fit(recipe, E, self.cache))
+            seconds, fitted = clock(lambda: fit(recipe, np.vstack([E, Q]) if space.queries else E, self.cache))
             projecting, pair = clock(lambda: (fitted.project(E), fitted.project(Q)))
             return Vectors(*pair, fitted, seconds + projecting)
         return Vectors(E, Q, None, 0.0)  # as they are, or so few that the index does not whiten them
@@ -79,9 +80,10 @@ class Prepared:
         if name not in self._trees:
             space, dim = space_of(name), self.data.E.shape[1]
             if space.whitener == "preset":
-                index = VectorIndex(dim, space.preset)
+                index = VectorIndex(dim, space.preset, structure=space.structure)
             else:
-                index = VectorIndex(dim, space.preset, whitener=self.vectors(name).whitener)
+                whitener = self.vectors(name).whitener
+                index = VectorIndex(dim, space.preset, whitener=whitener, structure=space.structure)
             rows = self.arrival()
             seconds, _ = clock(lambda: grow(index, self.data.E[rows], rows.tolist()))
             self._trees[name] = Tree(index, seconds)
@@ -91,7 +93,8 @@ class Prepared:
         """The documents in the order in which they are inserted."""
         if self.order is not None:
             return np.random.default_rng(self.order).permutation(len(self.data.E)).astype(np.int64)
-        source = self.data.collection.rows
+        collection = self.data.collection
+        source = collection.rows if collection.arrival is None else collection.arrival
         return np.arange(len(self.data.E)) if source is None else np.argsort(source, kind="stable")
 
     def lexical(self) -> Lexical:
@@ -104,8 +107,14 @@ class Prepared:
         """The same with another order of insertion; what does not depend on the order is shared."""
         other = Prepared(self.data, cache=self.cache, order=order)
         other._lexical = self._lexical
-        other._vectors = {name: each for name, each in self._vectors.items() if space_of(name).whitener != "preset"}
+        other._vectors = {name: each for name, each in self._vectors.items() if not _depends_on_tree(name)}
         return other
+
+
+def _depends_on_tree(name: str) -> bool:
+    """Whether the vectors of a space are those of an index, which fits its whitener as it grows."""
+    space = space_of(name)
+    return "preset" in (space.whitener, space_of(space.like or name).whitener)
 
 
 def grow(index: VectorIndex, X: Floats, ids: Sequence[int] | None = None) -> None:

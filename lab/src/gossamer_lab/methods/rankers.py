@@ -16,7 +16,7 @@ import faiss
 import numpy as np
 
 from gossamer.errors import InputError
-from gossamer_lab.engine import WEIGHT, Floats, Longs, cores
+from gossamer_lab.engine import Floats, Longs, Weight, cores
 from gossamer_lab.methods.prepared import Prepared
 from gossamer_lab.methods.spaces import SPACES
 from gossamer_lab.timing import clock
@@ -79,12 +79,16 @@ def method(
 
 def methods() -> dict[str, str]:
     """Every ranker with a line about it."""
+    from gossamer_lab.methods import path_weights  # noqa: F401 - registers more rankers
+
     return {name: each.about for name, each in _RANKERS.items()}
 
 
 def method_of(name: str) -> Method:
     """A method by its name; without ``@vectors``, over those of the default index."""
     ranker, _, space = name.partition("@")
+    from gossamer_lab.methods import path_weights  # noqa: F401 - registers more rankers
+
     if ranker not in _RANKERS:
         raise InputError(f"there is no ranker {ranker!r}: choose one of {', '.join(_RANKERS)}")
     known = _RANKERS[ranker]
@@ -127,10 +131,10 @@ def _bm25(task: Prepared, space: str, k: int) -> Found:
     return Found(rows, 0.0, seconds)
 
 
-@method("hybrid", f"cosine + {WEIGHT} × share of the best BM25, as Index.search", trees=False)
+@method("hybrid", "cosine + weight × share of the best BM25, as Index.search", trees=False)
 def _hybrid(task: Prepared, space: str, k: int) -> Found:
     task.lexical()  # its time is not the search's
-    seconds, rows = clock(lambda: fused(task, *_unit(task, space), k, WEIGHT))
+    seconds, rows = clock(lambda: fused(task, *_unit(task, space), k, "auto"))
     return Found(rows, task.vectors(space).seconds, seconds)
 
 
@@ -178,6 +182,12 @@ for _name, _about, _options in (
     method(_name, _about, trees=True)(_searches(**_options))
 
 
+for _budget in (100, 500, 2_000):
+    method(f"best-first-{_budget}", f"the paper's best-first search, at most {_budget:,} nodes opened", trees=True)(
+        _searches(method="best-first", budget=_budget)
+    )
+
+
 # -- arithmetic ------------------------------------------------------------------------------------
 
 
@@ -192,7 +202,7 @@ def unit_rows(X: Floats) -> Floats:
     return np.ascontiguousarray(X / lengths, dtype=np.float32)
 
 
-def fused(task: Prepared, X: Floats, Y: Floats, k: int, weight: float) -> Longs:
+def fused(task: Prepared, X: Floats, Y: Floats, k: int, weight: Weight) -> Longs:
     """The k best documents by cosine + weight · BM25 / (best BM25); rows of X and Y have unit length."""
     words = task.lexical()
     rows = np.empty((len(Y), min(k, len(X))), np.int64)

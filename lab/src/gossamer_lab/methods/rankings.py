@@ -11,41 +11,40 @@ from pathlib import Path
 
 import numpy as np
 
-from gossamer import __version__
-from gossamer_lab.engine import WEIGHT, default_settings, default_whitening
+from gossamer_lab.engine import source_digest
 from gossamer_lab.methods.prepared import Prepared
 from gossamer_lab.methods.rankers import Found, Method
 
 
 class Rankings:
-    """A folder of rankings. With `fresh=True` nothing is read from it; everything is computed and kept again."""
+    """A folder of rankings. With `fresh=True` nothing is read from it; everything is computed once more and kept."""
 
     def __init__(self, folder: Path, *, fresh: bool = False) -> None:
         self._folder = folder / "rankings"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._fresh = fresh
+        self._made: set[Path] = set()
 
     def rank(self, task: Prepared, method: Method, k: int) -> Found:
         """The ranking of a method, read from the folder or computed now."""
         path = self._folder / f"{_key(task, method, k)}.npz"
-        found = None if self._fresh else _read(path)
+        found = None if self._fresh and path not in self._made else _read(path)
         if found is None:
             found = method.rank(task, k)
             _write(path, found)
+            self._made.add(path)
         return found
 
 
 def _key(task: Prepared, method: Method, k: int) -> str:
     made_of = {
-        "version": __version__,
+        "engine": source_digest(),
         "texts": task.data.collection.fingerprint,
         "vectors": task.data.fingerprint,
         "method": method.name,
         "order": task.order,
         "k": k,
     }
-    if method.space == "default":  # rankings of a default that was changed since must not be shown
-        made_of["default"] = repr((default_settings(), default_whitening().get_params(), WEIGHT))
     return hashlib.blake2b(json.dumps(made_of, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from gossamer import VectorIndex, Whitener
-from gossamer_lab.engine import Floats, Structure, default_settings, default_whitening
+from gossamer_lab.engine import Floats, Structure, Weight, default_settings, default_whitening
 from gossamer_lab.methods.prepared import Prepared
 from gossamer_lab.methods.rankers import Found, Method, flat, fused, unit_rows
 
@@ -24,10 +24,11 @@ class Settings:
     n_components: float = _WHITENING.n_components
     strength: float | Literal["auto"] = _WHITENING.strength
     sphere: bool = _WHITENING.sphere
+    center: bool | Literal["auto"] = _WHITENING.center
     acuity: float | Literal["auto"] = _TREE.acuity
     context: float = _TREE.context
     structure: Structure = _TREE.structure
-    weight: float = 0.0
+    weight: Weight = 0.0
     """Weight of BM25; 0 ranks by vectors alone."""
 
     @property
@@ -56,8 +57,12 @@ def _method(ranker: str, settings: Settings, rank: Callable[[Prepared, Settings,
 
 
 def _whitener(task: Prepared, settings: Settings) -> Whitener:
-    recipe = Whitener(n_components=settings.n_components, strength=settings.strength, sphere=settings.sphere)
-    return recipe.fit(task.data.E)
+    return Whitener(**_recipe(settings)).fit(task.data.E)
+
+
+def _recipe(settings: Settings) -> dict[str, Any]:
+    """What the whitener is made with."""
+    return {name: getattr(settings, name) for name in ("n_components", "strength", "sphere", "center")}
 
 
 def _projected(task: Prepared, settings: Settings) -> tuple[Floats, Floats]:
@@ -65,7 +70,7 @@ def _projected(task: Prepared, settings: Settings) -> tuple[Floats, Floats]:
         whitener = _whitener(task, settings)
         return whitener.project(task.data.E), whitener.project(task.data.Q)
 
-    return task.last("projected", (settings.n_components, settings.strength, settings.sphere), project)
+    return task.last("projected", _recipe(settings), project)
 
 
 def _distance(task: Prepared, settings: Settings, k: int) -> Found:

@@ -17,25 +17,45 @@ from gossamer_lab.engine import Floats
 
 @dataclass(frozen=True)
 class Space:
-    """Parameters of a `Whitener`; None takes vectors as they are, "preset" leaves the choice to the index."""
+    """Vectors, and the tree that is grown over them."""
 
     name: str
     preset: Literal["default", "paper"]
     whitener: dict[str, object] | Literal["preset"] | None
+    """Parameters of a `Whitener`; None takes vectors as they are, "preset" leaves the choice to the index."""
     about: str
+    structure: Literal["preset", "living", "cobweb"] = "preset"
+    like: str = ""
+    """The space whose vectors these are, if it is another."""
+    queries: bool = False
+    """Whether the whitener is fitted on the queries as well, which an index does not know."""
 
 
 _PAPER: Final[dict[str, object]] = {"n_components": 0.96, "strength": 1.0, "sphere": False}
+_ICA: Final[dict[str, object]] = {**_PAPER, "ica": True}
 
 SPACES: Final = {
     space.name: space
     for space in (
         Space("raw", "paper", None, "as they came; trees with the paper's acuity"),
-        Space("paper", "paper", {**_PAPER, "ica": True}, "PCA and ICA, full whitening"),
+        Space("paper", "paper", _ICA, "PCA and ICA, full whitening"),
         Space("pca", "paper", _PAPER, "the paper's without ICA's rotation, which changes no distance"),
+        Space("both", "paper", _ICA, "the paper's, fitted on documents and queries", queries=True),
+        Space("living", "default", _ICA, "the paper's vectors; living trees", "living", like="paper"),
+        Space("pca-living", "default", _PAPER, "the paper's vectors without ICA; living trees", "living", like="pca"),
         Space("default", "default", "preset", "what an index does by default"),
+        Space("cobweb", "default", None, "the default's vectors; Cobweb trees", "cobweb", like="default"),
     )
 }
+
+
+_WITHOUT_ICA: Final = {"paper": "pca", "both": "pca", "living": "pca-living"}
+
+
+def without_ica(method: str) -> str:
+    """A method over the same vectors, but for ICA's rotation: ``path-sum@living`` becomes ``path-sum@pca-living``."""
+    ranker, _, space = method.partition("@")
+    return f"{ranker}@{_WITHOUT_ICA.get(space, space)}"
 
 
 def space_of(name: str) -> Space:

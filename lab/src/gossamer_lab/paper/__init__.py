@@ -1,6 +1,9 @@
-"""The paper's tables again, with the models and data at hand, beside the authors' figures.
+"""The paper's tables and figures again, beside what it prints.
 
-paper          the report of all parts        costs        latency, building, growth
-architectures  models, collections, sizes     cases        the decoder-only case, parts of a tree
-setting        what the parts share           published    the authors' own figures
+paper          the report of all parts         published    every printed figure
+setting        what the parts share            forms        tables in the paper's form
+architectures  tables 1 and 2                  scaling      table 3, appendix C
+costs          latency, building, growth       cases        figure 1
+hierarchies    figure 2, appendix B            recipe       what each part of the recipe changes
+isotropy       what isotropic embeddings could change
 """

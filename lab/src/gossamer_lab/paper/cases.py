@@ -1,4 +1,4 @@
-"""The paper's figures: parts of a tree with the words they share, and the decoder-only case."""
+"""Figure 1, the decoder-only case; and the tightest parts of a tree, with the words they share, for a picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from gossamer_lab.engine import Longs
 from gossamer_lab.evaluate.run import measure
 from gossamer_lab.methods.prepared import Prepared
 from gossamer_lab.methods.rankers import method_of
-from gossamer_lab.paper.setting import Setting
+from gossamer_lab.paper.architectures import TITLES
+from gossamer_lab.paper.setting import Missing, Name, Setting, about
 from gossamer_lab.pictures import Branch
 from gossamer_lab.tables import Row, Table
 
@@ -22,26 +23,44 @@ _SHOWN: Final = 5
 """Answers of each query that are counted."""
 _HUBS: Final = 10
 """Documents whose share of all answers is shown."""
-_COMPARED: Final = ("dot@raw", "cosine@raw", "l2@raw", "dot@pca", "l2@pca", "best-first@pca", "gain@default")
+_COMPARED: Final = (
+    "dot@raw", "cosine@raw", "l2@raw", "dot@paper", "l2@paper", "best-first@paper", "best-first@living", "gain@default",
+)  # fmt: skip
 _COMMON: Final = 0.01
 """A word in a larger share of the documents describes no branch."""
 _FAILS: Final = "dot@raw"
-_FINDS: Final = "best-first@pca"
+_FINDS: Final = "best-first@paper"
+_EXACT: Final = "l2@paper"
 
 
 def decoder_case(setting: Setting, *, texts: bool = False) -> list[Table]:
     """With decoder-only vectors a few documents answer everything; whitening undoes it, with a tree or without one.
 
-    The texts of the collection are shown only if asked for: not everybody may pass them on.
+    The paper's case is one of MS MARCO. The texts of the collection are shown only if asked for: not everybody may
+    pass them on.
     """
-    task = setting.task("qqp", "smollm2", setting.sizes.documents, setting.sizes.queries)
+    tables = []
+    names: tuple[Name, ...] = ("msmarco", "qqp")
+    for name in names:
+        model = setting.by_kind.get("decoder")
+        task = setting.task_or_reason(name, model, setting.sizes.documents, setting.sizes.queries)
+        if isinstance(task, Missing):
+            rows: list[Row] = [{"": f"not run: {task.reason}"}]
+            tables.append(Table(f"decoder-hubs-{name}", f"A decoder on {TITLES[name]}: who answers", rows))
+            continue
+        tables += _on(setting, name, task, texts)
+    return tables
+
+
+def _on(setting: Setting, name: Name, task: Prepared, texts: bool) -> list[Table]:
+    """Who answers on one collection, and one query."""
     rankings: dict[str, Longs] = {}
     rows: list[Row] = []
-    for name in _COMPARED:
-        setting.job.say(f"decoder-only, {name}", len(rows), len(_COMPARED))
-        method = method_of(name)
-        rankings[name] = setting.job.rankings.rank(task, method, 10).rows
-        often = _answers(rankings[name])
+    for compared in _COMPARED:
+        setting.job.say(f"decoder-only, {compared}", len(rows), len(_COMPARED))
+        method = method_of(setting.method(compared))
+        rankings[compared] = setting.job.rankings.rank(task, method, 10).rows
+        often = _answers(rankings[compared])
         rows.append(
             {
                 "method": method.ranker,
@@ -53,8 +72,9 @@ def decoder_case(setting: Setting, *, texts: bool = False) -> list[Table]:
         )
     asked = len(task.data.Q)
     notes = [f"Of the {_SHOWN} answers to each of {asked:,} queries, in percent; {_SHOWN * asked:,} answers in all."]
-    hubs = Table("decoder-hubs", f"SmolLM2 on QQP, {len(task.data.E):,} documents: who answers", rows, notes)
-    return [hubs, _case(task, rankings, texts)]
+    title = f"{about(task.data.model)} on {TITLES[name]}, {len(task.data.E):,} documents: who answers"
+    case = _case(name, task, rankings, texts)
+    return [Table(f"decoder-hubs-{name}", title, rows, notes), *([] if case is None else [case])]
 
 
 def _answers(found: Longs) -> Counter[int]:
@@ -62,27 +82,33 @@ def _answers(found: Longs) -> Counter[int]:
     return Counter(found[:, :_SHOWN].ravel().tolist())
 
 
-def _case(task: Prepared, rankings: dict[str, Longs], texts: bool) -> Table:
+def _case(name: Name, task: Prepared, rankings: dict[str, Longs], texts: bool) -> Table | None:
     """The first query whose answer the tree ranks first and the dot product does not find at all."""
     collection = task.data.collection
     right = [collection.row_of[next(iter(collection.answers[query]))] for query in collection.query_ids]
-    for query, answer in enumerate(right):
-        if rankings[_FINDS][query, 0] == answer and answer not in rankings[_FAILS][query]:
-            break
-    asked = f"“{collection.queries[query]}”" if texts else f"number {query}"
+    fits = (
+        (query, answer)
+        for query, answer in enumerate(right)
+        if rankings[_FINDS][query, 0] == answer and answer not in rankings[_FAILS][query]
+    )
+    query, answer = next(fits, (-1, -1))
+    if query < 0:
+        return None
+    asked = f"“{collection.queries[query]}”" if texts else collection.query_ids[query]
     rows: list[Row] = []
     for rank in range(_SHOWN):
         row: dict[str, str | int] = {"rank": rank + 1}
-        for name in (_FAILS, _FINDS):
-            place = int(rankings[name][query, rank])
-            shown = collection.texts[place] if texts else f"document {place}"
-            row[name] = f"{shown}{' ← the answer' if place == answer else ''}"
-            row[f"{name}: queries answered so"] = _answers(rankings[name])[place]
+        for method in (_FAILS, _FINDS, _EXACT):
+            place = int(rankings[method][query, rank])
+            shown = collection.texts[place] if texts else collection.ids[place]
+            row[method] = f"{shown}{' ← the answer' if place == answer else ''}"
+            row[f"{method}: queries answered so"] = _answers(rankings[method])[place]
         rows.append(row)
     scores = task.data.E @ task.data.Q[query]
     rank = int((scores > scores[answer]).sum()) + 1
     notes = [f"The dot product has the answer at place {rank:,} of {len(scores):,}."]
-    return Table("decoder-case", f"Query {asked}: the five best by dot product and by the tree", rows, notes)
+    title = f"Figure 1, {TITLES[name]}, query {asked}: the five best by dot product, by the tree, and by distance alone"
+    return Table(f"decoder-case-{name}", title, rows, notes)
 
 
 # -- parts of a tree -------------------------------------------------------------------------------

@@ -7,19 +7,24 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from gossamer.cli.evaluation import data_folder
 from gossamer.errors import InputError
 from gossamer_lab import pictures
-from gossamer_lab.paper import architectures, cases, costs
-from gossamer_lab.paper.setting import Setting
+from gossamer_lab.paper import architectures, cases, costs, forms, hierarchies, isotropy, recipe, scaling
+from gossamer_lab.paper.published import cells
+from gossamer_lab.paper.setting import Missing, Setting
 from gossamer_lab.tables import Report, Table
 
 PARTS: Final = {
-    1: "architectures on QQP",
-    2: "architectures on MS MARCO",
-    3: "corpus scaling",
-    4: "latency and build time",
-    5: "the decoder-only case",
+    1: "table 1, QQP",
+    2: "table 2, MS MARCO",
+    3: "table 3 and appendix C, corpus scaling",
+    4: "table 4 and appendix C, latency and build time",
+    5: "figure 1, the decoder-only case",
     6: "shape and growth of the trees",
+    7: "figure 2 and appendix B, parts of trees",
+    8: "the recipe, part by part, and orders of insertion",
+    9: "isotropy by dimension",
 }
 
 
@@ -29,28 +34,37 @@ def report(setting: Setting, *, parts: Sequence[int] = (), texts: bool = False) 
         if part not in PARTS:
             known = ", ".join(f"{number} ({what})" for number, what in PARTS.items())
             raise InputError(f"there is no table {part}: there are {known}")
-    functions: dict[int, Callable[[Setting], list[Table]]] = {
-        1: architectures.qqp, 2: architectures.msmarco, 3: architectures.scaling, 4: costs.latency,
-        5: partial(cases.decoder_case, texts=texts), 6: costs.growth,
-    }  # fmt: skip
-    tables = [table for part in parts or PARTS for table in functions[part](setting)]
-    data = "QQP (76,000 ready questions) and MS MARCO (30,779 passages), ready vectors"
-    return setting.job.report("paper", data, tables)
+    data_folder(setting.job.folder)  # without data nothing can be run
+    figures = forms.Figures()
+    functions: dict[int, Callable[[], list[Table]]] = {
+        1: lambda: architectures.architectures(setting, "qqp", figures),
+        2: lambda: [*architectures.architectures(setting, "msmarco", figures), *architectures.pool(setting)],
+        3: lambda: scaling.scaling(setting, figures),
+        4: lambda: costs.latency(setting, figures),
+        5: partial(cases.decoder_case, setting, texts=texts),
+        6: lambda: costs.growth(setting),
+        7: partial(hierarchies.hierarchies, setting, texts=texts),
+        8: lambda: [*recipe.recipe(setting), *architectures.orders(setting)],
+        9: lambda: isotropy.isotropy(setting),
+    }
+    tables = [table for part in parts or PARTS for table in functions[part]()]
+    if not parts:
+        tables.append(forms.coverage(figures, list(dict.fromkeys(cell.table for cell in cells()))))
+    models = ", ".join(setting.models)
+    return setting.job.report("paper", f"QQP ({setting.qqp}), MS MARCO ({setting.msmarco}); {models}", tables)
 
 
 def draw(report: Report, setting: Setting, out: Path, *, texts: bool = False) -> list[Path]:
-    """Draw the scaling and latency tables of a report, and parts of a tree if the decoder-only case is among them."""
+    """Draw the latencies of a report, and parts of a tree if those are in it."""
     by_key = {table.key: table for table in report.tables}
     images = out / report.name
     drawn = []
-    for key, table in by_key.items():
-        if key.startswith("scaling-"):
-            drawn.append(pictures.lines(table, images / f"{key}.png", up=table.title.split(" on ")[0]))
-    if "latency" in by_key:
-        path = images / "latency.png"
-        drawn.append(pictures.lines(by_key["latency"], path, up="milliseconds a query", logarithmic=True))
-    if "decoder-case" in by_key:
-        task = setting.task("qqp", "minilm", setting.sizes.documents)
+    for name in ("qqp", "msmarco"):
+        if f"latency-{name}" in by_key:
+            path = images / f"latency-{name}.png"
+            drawn.append(pictures.lines(by_key[f"latency-{name}"], path, up="milliseconds a query", logarithmic=True))
+    task = setting.task_or_reason("qqp", setting.by_kind.get("encoder"), setting.sizes.documents)
+    if "parts" in by_key and not isinstance(task, Missing):
         shown = task.data.collection.texts if texts else None
         drawn.append(pictures.hierarchies(cases.branches(task), images / "hierarchies.png", texts=shown))
     return drawn
