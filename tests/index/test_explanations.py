@@ -205,7 +205,8 @@ def test_explaining_within_a_filter_and_a_concept(whitened: Index) -> None:
 
 def test_long_documents_are_explained_by_their_best_passage() -> None:
     with Index(encode, max_tokens=8, overlap=0) as index:
-        index.add(["moon comet planet orbit. " * 6 + "bread oven yeast dough. " * 6, "violin piano"], ["long", "short"])
+        moon, bread = "moon comet planet oven yeast. " * 6, "bread oven yeast dough. " * 6
+        index.add([moon + bread, "violin piano"], ["long", "short"])
         assert index.info().passages > 2
         why = index.explain("bread oven", "long")
         assert "bread" in why.passage

@@ -86,7 +86,7 @@ def test_an_index_takes_the_language_of_its_first_documents_or_the_one_chosen() 
         ('""', QueryText('""', ())),
         (
             "a b c d e f g h i -jay kay ell",
-            QueryText("a b c d e f g h i kay ell", (*"abcdefghi", "kay", "ell"), (), (("jay",),)),
+            QueryText("a b c d e f g h i  kay ell", (*"abcdefghi", "kay", "ell"), (), (("jay",),)),
         ),
         (
             'a b c d e f g h i "jay" kay ell -em',

@@ -153,14 +153,13 @@ class DocumentTable:
         """Whether every document has one passage."""
         return self._one_each
 
-    def first_passages(self, documents: Longs) -> tuple[Longs, Longs]:
-        """The first passage of each of some documents, which are there, and how many each has."""
+    def first_passages(self, documents: Longs) -> Longs:
+        """The first passage of each of some documents, which are there."""
         order = np.argsort(documents)
         passages = self.passages(documents[order])
-        _, starts, counts = np.unique(self._row_of[passages], return_index=True, return_counts=True)
-        first, several = np.empty(len(documents), np.int64), np.empty(len(documents), np.int64)
-        first[order], several[order] = passages[starts], counts
-        return first, several
+        first = np.empty(len(documents), np.int64)
+        first[order] = passages[np.unique(self._row_of[passages], return_index=True)[1]]
+        return first
 
     def all_passages(self) -> Longs:
         """All passages that are in the index, ascending."""

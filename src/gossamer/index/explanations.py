@@ -76,8 +76,9 @@ def explain_hits(view: View, query: Query, placed: Sequence[Placed]) -> list[Exp
 
 def _rank(view: View, scores: AllScores, mine: Scored, id: str) -> int:
     """The rank of a document: 1 for the best; of equal scores the lower id comes first."""
-    close = scores.exact(scores.about(mine.score))
-    better = int((scores.estimates > mine.score + scores.error).sum()) + sum(each.score > mine.score for each in close)
+    above, around = scores.around(mine.score)
+    close = scores.exact(around)
+    better = above + sum(each.score > mine.score for each in close)
     level = [each.document for each in close if each.score == mine.score and each.document != mine.document]
     before = sum(row.id < id for row in rows.documents_by_number(view.db, level).values()) if level else 0
     return 1 + better + before

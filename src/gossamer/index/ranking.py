@@ -15,7 +15,7 @@ import numpy as np
 from gossamer.array_types import NONE, Doubles, Longs
 from gossamer.index.query import Query, Scope, View
 from gossamer.lexical.scores import LexicalScores
-from gossamer.rank.fusion import Candidates, Scored, best_of, fused, lexical_needed, rounded
+from gossamer.rank.fusion import OPENING, Candidates, Scored, best_of, fused, lexical_needed, rounded
 from gossamer.rank.request import Method
 from gossamer.runtime import deadline
 
@@ -146,56 +146,60 @@ def _opened(view: View, query: Query, found: Candidates) -> Candidates:
     """Documents with what their first passages take away; in an index without long texts that is nothing."""
     if view.table.one_each:
         return found
-    first, counts = view.table.first_passages(found.documents)
-    if not (counts > 1).any():
+    first = view.table.first_passages(found.documents)
+    if np.array_equal(first, found.passages):
         return found
-    return found.opened(rounded(view.vectors.similarity(query.projected, first)), counts)
+    alike = np.einsum("ij,ij->i", view.units(first), view.units(found.passages), dtype=np.float64)
+    return found.opened(view.vectors.similarity(query.projected, first), alike)
 
 
 # -- all documents ---------------------------------------------------------------------------------------
 
 
 class AllScores:
-    """The scores of all documents for one query: estimates of all of them, and exact scores of some.
+    """The scores of all documents for one query: bounds of all of them, and exact scores of some.
 
     documents   their numbers, ascending; every other column, and every place, refers to this order
-    estimates   scores, each off by at most `error`
+    least, most bounds of the scores
     """
 
     def __init__(self, view: View, query: Query) -> None:
         self._view, self._query = view, query
         passages = view.table.all_passages()
         rough = view.vectors.similarity_to_all(query.projected)
-        self.documents, dense = _dense_of_each(view.table.owners(passages), rough.cosines[passages])
-        self.estimates = dense + query.lexical.of(self.documents)
-        self.error = rough.error + 1e-9  # cosines are rounded to nine places
+        self.documents, best, first = _cosines_of_each(view.table.owners(passages), rough.cosines[passages])
+        self.most = best + query.lexical.of(self.documents)
+        self.least = self.most + OPENING * (first - best)
+        error = rough.error + 2e-9  # cosines and openings are rounded to nine places
+        self.most += error
+        self.least -= error
 
     def exact(self, places: Longs) -> list[Scored]:
         """Some documents with their exact scores."""
         found = _best(self._view, self._query, self._view.table.passages(self.documents[places]))
         return _fused(self._query.lexical, found, len(places))
 
-    def about(self, score: float) -> Longs:
-        """Places of documents that may have this score."""
-        return np.flatnonzero(np.abs(self.estimates - score) <= self.error)
+    def around(self, score: float) -> tuple[int, Longs]:
+        """How many documents surely score above `score`, and the places of those that may or may not."""
+        above = self.least > score
+        return int(np.count_nonzero(above)), np.flatnonzero((self.most >= score) & ~above)
 
     def best(self, k: int, *, but: int | None = None) -> Longs:
         """Places of documents that may be among the k best, the one at `but` left out; never fewer than there are."""
-        estimates = self.estimates
+        least, most = self.least, self.most
         if but is not None:
-            estimates = estimates.copy()
-            estimates[but] = -np.inf
-        if len(estimates) <= k:
-            return np.flatnonzero(estimates > -np.inf)
-        last = estimates.max() if k == 1 else np.partition(estimates, -k)[-k]
-        return np.flatnonzero(estimates >= last - 2.0 * self.error)
+            least, most = least.copy(), most.copy()
+            least[but] = most[but] = -np.inf
+        if len(least) <= k:
+            return np.flatnonzero(most > -np.inf)
+        last = least.max() if k == 1 else np.partition(least, -k)[-k]
+        return np.flatnonzero(most >= last)
 
 
-def _dense_of_each(owners: Longs, cosines: Doubles) -> tuple[Longs, Doubles]:
-    """The documents of passages, ascending, and the dense part of each score."""
+def _cosines_of_each(owners: Longs, cosines: Doubles) -> tuple[Longs, Doubles, Doubles]:
+    """The documents of passages, ascending, with the cosines of the best and of the first passage of each."""
     if (np.diff(owners) < 0).any():
         order = np.argsort(owners, kind="stable")
         owners, cosines = owners[order], cosines[order]
     first = np.flatnonzero(np.diff(owners, prepend=-1))
-    best, counts = np.maximum.reduceat(cosines, first), np.diff(first, append=len(owners))
-    return owners[first], best + (cosines[first] - best) / counts
+    return owners[first], np.maximum.reduceat(cosines, first), cosines[first]

@@ -34,8 +34,8 @@ def parse(text: str) -> QueryText:
 
     A minus counts at the beginning of a word of two letters or more: 3-5, e-mail, -5 and - are no exclusions. Where
     nothing but exclusions is there, the query is searched as it stands. So is one of more than twelve words: in prose
-    quotes mention something, and a minus is a dash. (They had seven of CACM's 52 questions, which are paragraphs, refuse
-    their answers, and cost 3 nDCG@10.)
+    quotes mention something, and a minus is a dash. (Quotes had seven of CACM's 52 questions, which are paragraphs,
+    refuse their answers, and cost 3 nDCG@10.)
 
     >>> parse('a "red planet" -mars')
     QueryText(text='a "red planet"', words=('a', 'red', 'planet'), phrases=(('red', 'planet'),), excluded=(('mars',),))

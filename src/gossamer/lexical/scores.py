@@ -60,10 +60,11 @@ class LexicalScores:
         self.weight = 0.0 if weight == "auto" else weight
         if self.words:
             self._bm25 = index.score_all(self._terms)
+            self._best = _best_places(_BEST, self._bm25)
             if weight == "auto":
-                self.weight = _auto_weight(self._bm25)
+                self.weight = _auto_weight(self._bm25[self._best])
             # By which those that are asked for are multiplied: few of all.
-            self._factor = self.weight / self._bm25.max()
+            self._factor = self.weight / self._bm25[self._best[0]]
 
     def among(self, allowed: Bools) -> LexicalScores:
         """The same, where documents that have no flag score 0. `allowed` is in the order of `Words.numbers`."""
@@ -71,15 +72,15 @@ class LexicalScores:
             return self
         limited = copy(self)
         limited._bm25 = np.where(allowed, self._bm25, 0.0)
+        limited._best = _best_places(_BEST, limited._bm25)
         return limited
 
     def best(self, k: int) -> Longs:
         """The k best documents that hold a word of the query, best first; of equal scores the lower number."""
         if not self.words:
             return _NO_DOCUMENTS
-        places = _among_the_best(k, self._bm25)
-        places = places[np.argsort(-self._bm25[places], kind="stable")][:k]
-        return self._index.numbers[places]
+        places = self._best if k <= _BEST else _best_places(k, self._bm25)
+        return self._index.numbers[places[:k]]
 
     def above(self, least: float) -> Longs:
         """All documents that score above `least`, in ascending order of their numbers."""
@@ -114,12 +115,17 @@ class LexicalScores:
         return [self._index.matches(text, terms) if terms else () for text in texts]
 
 
-def _auto_weight(scores: Doubles) -> float:
-    """What the weight "auto" stands for; documents that are not there count as 0."""
-    best = np.sort(scores[_among_the_best(_BEST, scores)])[-_BEST:]
-    stands_out = 1.0 - float(best.sum()) / (_BEST * float(best[-1]))
+def _auto_weight(best: Doubles) -> float:
+    """What the weight "auto" stands for, by the best scores; documents that are not there count as 0."""
+    stands_out = 1.0 - float(best.sum()) / (_BEST * float(best[0]))
     least, rise, most = AUTO
     return min(most, least + rise * max(0.0, stands_out))
+
+
+def _best_places(k: int, scores: Doubles) -> Longs:
+    """Where the k highest scores above 0 are, highest first; of equal scores the lower place."""
+    places = _among_the_best(k, scores)
+    return places[np.argsort(-scores[places], kind="stable")][:k]
 
 
 def _among_the_best(k: int, scores: Doubles) -> Longs:

@@ -85,7 +85,9 @@ class Explanation:
     document_terms: tuple[str, ...]
     """Terms of the concept at `decided_at` that the passage holds."""
     opening: float = 0.0
-    """What the beginning of a long text takes away: (cosine of the first passage − that of this one) / passages."""
+    """What the beginning of a long text takes away: (first − best) · c · min(c, ½), with the cosines of the query and
+    the first and the best passage, and c that of these two. 0 where they are the same.
+    """
     missing: float = 0.0
     """Score needed to be among the first `k` less this score; 0 where it is among them."""
     k: int = 10
