@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 
-FRAMEWORKS = {"haystack": "haystack", "llama_index": "llama_index", "langchain.py": "langchain_core"}
-"""By what is in gossamer/integrations: the package without which it cannot be imported."""
+NEEDED = {
+    "integrations/haystack": "haystack",
+    "integrations/llama_index": "llama_index",
+    "integrations/langchain.py": "langchain_core",
+    "neighbours/fused.py": "triton",
+}
+"""By what is in gossamer: the package without which it cannot be imported."""
 
-collect_ignore = [f"gossamer/integrations/{name}" for name, needed in FRAMEWORKS.items() if find_spec(needed) is None]
+collect_ignore = [f"gossamer/{name}" for name, needed in NEEDED.items() if find_spec(needed) is None]
 
 EXAMPLE = """\
 import numpy as np

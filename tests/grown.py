@@ -12,6 +12,7 @@ from gossamer.graph import search_graph
 from gossamer.graph.calibration import Effort
 from gossamer.graph.linking import ALL_PAIRS
 from gossamer.graph.search_graph import SearchGraph
+from gossamer.neighbours.all_pairs import ON_PROCESSOR
 from gossamer.rank.guided import prepare, search_with_effort
 from gossamer.rank.path_sum import PathSum
 from gossamer.tree.arrays import TreeArrays
@@ -47,7 +48,9 @@ class Grown:
         self.linked = linked
         self.tree = CobwebTree(X.shape[1])
         self.tree.agglomerate(X)
-        self.kept: SearchGraph | None = search_graph.build(self.t, linked=linked, all_pairs=all_pairs)
+        self.kept: SearchGraph | None = search_graph.build(
+            self.t, linked=linked, comparison=ON_PROCESSOR._replace(linked=all_pairs)
+        )
 
     @property
     def t(self) -> TreeArrays:

@@ -22,6 +22,7 @@ from gossamer.graph.search_graph import (
     to_bundle,
     with_added,
 )
+from gossamer.neighbours.all_pairs import ON_PROCESSOR
 from gossamer.rank.guided import prepare, search_with_effort
 from gossamer.tree.arrays import Meta, TreeArrays
 from grown import QUERIES, Grown, topics
@@ -79,7 +80,7 @@ def test_building_leaves_the_previous_graph_alone() -> None:
     assert not previous.complete
     links = previous.arrays.links
     before = links.to.copy(), links.length.copy(), links.degree.copy()
-    made = build(grown.t, previous=previous, all_pairs=1000)
+    made = build(grown.t, previous=previous, comparison=ON_PROCESSOR._replace(linked=1000))
     assert np.array_equal(links.to, before[0])
     assert np.array_equal(links.length, before[1])
     assert np.array_equal(links.degree, before[2])

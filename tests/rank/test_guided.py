@@ -299,7 +299,7 @@ def test_settling_that_was_stopped_begins_again(monkeypatch: pytest.MonkeyPatch)
     index = VectorIndex(24, whitener=None, structure="cobweb")
     index.add(topics(2000))
 
-    for module, where in ((linking, "nearest_of_all"), (linking, "thin_rows"), (calibration, "noisy_documents")):
+    for module, where in ((linking, "_nearest_among"), (linking, "thin_rows"), (calibration, "noisy_documents")):
         with monkeypatch.context() as patch:
             patch.setattr(module, where, interrupted)
             with pytest.raises(KeyboardInterrupt):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,12 @@ def test_a_page_shows_what_its_data_say(page: Path) -> None:
     assert fill(page.read_text(), report) == page.read_text()
     for table in report.tables:
         assert f"<!-- table {table.key} -->" in page.read_text()
+
+
+def test_the_page_about_gpus_shows_what_its_data_say() -> None:
+    tables = runpy.run_path(str(CHECKOUT / "benchmarks" / "gpu_tables.py"))
+    page = tables["PAGE"].read_text()
+    assert tables["fill"](page, tables["written"](json.loads(tables["DATA"].read_text())["runs"])) == page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

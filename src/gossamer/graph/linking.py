@@ -17,7 +17,7 @@ from gossamer.graph.codes import Codes, code_distance
 from gossamer.graph.links import NEW_LINKS, PENDING, Links, LinkWorkspace, add_link, new_link_workspace, thin
 from gossamer.graph.walk import ENTRIES, GraphArrays, Search, enter, enter_by_parts, follow_links, nearest_parts, start
 from gossamer.graph.workspace import Workspace, WorkspacePool
-from gossamer.neighbours.all_pairs import Nearest, nearest_of_all
+from gossamer.neighbours.all_pairs import ON_PROCESSOR, Comparison, Nearest
 from gossamer.neighbours.ordering import sorted_insert
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.threads import in_threads
@@ -28,10 +28,8 @@ from gossamer.tree.structure import append_leaf_rows, leaf_rows
 CONSIDERED: Final = 128
 """Nearest leaves among which the links of a leaf are chosen."""
 
-ALL_PAIRS: Final = 80_000
-"""Leaves that are compared each with each, where no links exist yet. For so many this takes as long as a search for
-each, where the processor has an instruction for it (`runtime.simd.distances`); with AVX2 alone two and a half times as
-long."""
+ALL_PAIRS: Final = ON_PROCESSOR.linked
+"""Leaves that are compared each with each, where no links exist yet."""
 
 _SCATTERED: Final = 4
 """One in so many of these is linked to others of this sample before all are linked: such links are longer, and lead
@@ -57,19 +55,19 @@ tenth longer, and the utility of the tree is the same.)"""
 
 def link_leaves(
     t: TreeArrays, g: GraphArrays, rows: Ints, pool: WorkspacePool,
-    neighbours: Neighbours | None = None, all_pairs: int = ALL_PAIRS,
+    neighbours: Neighbours | None = None, comparison: Comparison = ON_PROCESSOR,
 ) -> None:  # fmt: skip
-    """Link leaf rows, none of which is linked yet. Where no leaf is, the first `all_pairs` are compared each with each;
-    if the `neighbours` of all leaves are known already, they are not sought again."""
+    """Link leaf rows, none of which is linked yet. Where no leaf is, as many as `comparison` is made for are compared
+    each with each; if the `neighbours` of all leaves are known already, they are not sought again."""
     linked = int(t.meta[Meta.LEAVES]) - len(rows)
     if linked == 0:
-        first, rows = rows[:all_pairs], rows[all_pairs:]
+        first, rows = rows[: comparison.linked], rows[comparison.linked :]
         in_order = leaf_rows(t)
         scattered = in_order[np.isin(in_order, first[: len(first) // _SCATTERED])]
-        _link_to(g, scattered, *_nearest_among(g.codes, scattered))
+        _link_to(g, scattered, *_nearest_among(g.codes, scattered, comparison))
         every = in_order[np.isin(in_order, first)]
         known = None if neighbours is None else _known_neighbours(t, neighbours, every)
-        _link_to(g, every, *(_nearest_among(g.codes, every) if known is None else known))
+        _link_to(g, every, *(_nearest_among(g.codes, every, comparison) if known is None else known))
         linked = len(first)
     while len(rows):
         size = max(_LEAST_BATCH, int(_BATCH * linked))
@@ -102,9 +100,9 @@ def _link_batch(t: TreeArrays, g: GraphArrays, batch: Ints, pool: WorkspacePool)
     add_links(g.links, g.codes, batch, chosen, new_link_workspace())
 
 
-def _nearest_among(codes: Codes, rows: Ints) -> tuple[Ints, Floats]:
+def _nearest_among(codes: Codes, rows: Ints, comparison: Comparison) -> tuple[Ints, Floats]:
     """For each of some leaf rows the nearest of the others, and their squared distances."""
-    places, near = nearest_of_all(codes.leaf[rows, : len(codes.centre)], CONSIDERED)
+    places, near = comparison.nearest(codes.leaf[rows, : len(codes.centre)], CONSIDERED, lambda share: None)
     near *= max(np.float32(codes.step * codes.step), np.finfo(np.float32).tiny)  # infinity times 0 is NaN
     return _rows_at(rows, places), near
 

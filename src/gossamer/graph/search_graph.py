@@ -21,10 +21,11 @@ from gossamer.graph import links as linkage
 from gossamer.graph.calibration import Calibration, CalibrationCache, ladder, rising
 from gossamer.graph.codes import Codes, encode_added, encode_changed, encode_tree, grid_of, rows_outside
 from gossamer.graph.entry_points import choose_entry_points
-from gossamer.graph.linking import ALL_PAIRS, CONSIDERED, link_leaves
+from gossamer.graph.linking import CONSIDERED, link_leaves
 from gossamer.graph.links import MAX_LINKS, PENDING, Links, drop_leaves, new_link_workspace, no_links
 from gossamer.graph.walk import GraphArrays
 from gossamer.graph.workspace import WorkspacePool
+from gossamer.neighbours.all_pairs import ON_PROCESSOR, Comparison
 from gossamer.neighbours.quantise import Grid
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.rebuild import Neighbours
@@ -135,9 +136,9 @@ def is_worn(graph: SearchGraph, t: TreeArrays) -> bool:
     )
 
 
-def neighbours_wanted(leaves: int, *, linked: bool) -> int:
+def neighbours_wanted(leaves: int, *, linked: bool, comparison: Comparison = ON_PROCESSOR) -> int:
     """How many neighbours of each leaf `build` could use, if all leaves of a tree are compared anyway."""
-    return CONSIDERED if linked and SMALL < leaves <= ALL_PAIRS else 0
+    return CONSIDERED if linked and SMALL < leaves <= comparison.linked else 0
 
 
 # -- making --------------------------------------------------------------------------------------------
@@ -145,17 +146,18 @@ def neighbours_wanted(leaves: int, *, linked: bool) -> int:
 
 def build(
     t: TreeArrays, *, linked: bool = True, previous: SearchGraph | None = None,
-    neighbours: Neighbours | None = None, all_pairs: int = ALL_PAIRS,
+    neighbours: Neighbours | None = None, comparison: Comparison = ON_PROCESSOR,
 ) -> SearchGraph:  # fmt: skip
     """The graph of a tree; not calibrated, unless `previous` was incomplete and its calibration can be kept.
 
-    Of more than `all_pairs` leaves, those that are linked in `previous` keep their links, unless too many were removed.
-    Fewer are all linked again, which takes little time: what was linked as it came did not know what came later.
+    Of more leaves than `comparison` links at once, those that are linked in `previous` keep their links, unless too
+    many were removed. Fewer are all linked again, which takes little time: what was linked as it came did not know what
+    came later.
     `neighbours` of all leaves, if known, are not sought again.
     """
     leaves = int(t.meta[Meta.LEAVES])
     thinned = previous is not None and previous.removed >= _THINNED * previous.built_leaves
-    kept = None if leaves <= all_pairs or thinned else previous
+    kept = None if leaves <= comparison.linked or thinned else previous
     codes, outside = encode_tree(t, grid_of(t))
     links = no_links(codes)
     if linked:
@@ -173,7 +175,7 @@ def build(
         # that is where walks start.
         rows = np.random.default_rng(0).permutation(alive[links.degree[alive] == 0])
         rows = rows[np.argsort(~np.isin(rows, arrays.entry_points.leaves), kind="stable")]
-        link_leaves(t, arrays, rows, graph.workspaces, neighbours, all_pairs)
+        link_leaves(t, arrays, rows, graph.workspaces, neighbours, comparison)
     return graph
 
 

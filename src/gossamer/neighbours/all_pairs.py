@@ -46,6 +46,16 @@ class Nearest(NamedTuple):
     distances: Floats  # squared, in steps of the codes; infinite where there are no more
 
 
+class Comparison(NamedTuple):
+    """How all pairs of codes are compared: by the kernels of this module, or on a device (`on_device`)."""
+
+    nearest: Callable[[Bytes, int, Callable[[float], None]], Nearest]
+    largest_group: int
+    """Codes that are compared each with each; more are divided into groups by whoever wants their neighbours."""
+    linked: int
+    """Leaves up to which links are chosen among all pairs."""
+
+
 class _Layout(NamedTuple):
     """Codes as `distances` reads them. Rows are padded; those that hold no code have infinite norms."""
 
@@ -87,6 +97,11 @@ def nearest_of_all(codes: Bytes, width: int, progress: Callable[[float], None] =
         in_threads(compare, len(first))
         progress((distance + 1) / rounds)
     return _unpack(candidates, len(codes), width)
+
+
+ON_PROCESSOR: Final = Comparison(nearest_of_all, largest_group=131_072, linked=80_000)
+"""Links are chosen among all pairs of so many leaves as take no longer than a search for each, where the processor has
+an instruction for it (`runtime.simd.distances`); with AVX2 alone two and a half times as long."""
 
 
 def nearest_of_some(codes: Bytes, some: Bytes) -> Longs:

@@ -14,6 +14,7 @@ from gossamer.array_types import NONE, Floats
 from gossamer.graph.calibration import Calibration, Effort, calibrate, effort_for_budget
 from gossamer.graph.search_graph import SearchGraph, build, is_current, needs_building
 from gossamer.graph.walk import Filter, Search, search_rows
+from gossamer.neighbours.all_pairs import ON_PROCESSOR, Comparison
 from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.request import Restriction, SearchRequest
@@ -26,15 +27,16 @@ _EVERYTHING = Filter(EVERYTHING, EVERYTHING)
 
 
 def prepare(
-    t: TreeArrays, graph: SearchGraph | None, *, linked: bool = True, neighbours: Neighbours | None = None
-) -> SearchGraph | None:
+    t: TreeArrays, graph: SearchGraph | None, *, linked: bool = True, neighbours: Neighbours | None = None,
+    comparison: Comparison = ON_PROCESSOR,
+) -> SearchGraph | None:  # fmt: skip
     """The graph that guided searches of this tree need: built and calibrated, as far as `graph` is not.
 
     None where the tree has too few leaves for one.
     """
     if needs_building(graph, t):
         previous = graph if graph is not None and graph.version == t.meta[Meta.CHANGES] else None
-        graph = build(t, linked=linked, previous=previous, neighbours=neighbours)
+        graph = build(t, linked=linked, previous=previous, neighbours=neighbours, comparison=comparison)
     if graph is None or is_current(graph, t):
         return graph
     return replace(graph, calibration=_calibrate(t, graph, 0.0))

@@ -77,7 +77,7 @@ class _Terms(NamedTuple):
     lengths: Ints  # by internal row: nodes from the root to there
 
 
-class _Candidates(NamedTuple):
+class Candidates(NamedTuple):
     """By query, a heap of the best leaves so far, the worst on top."""
 
     scores: Floats
@@ -107,32 +107,38 @@ class PathSum:
         self._seen = 0  # Meta.CHANGES when the weights were read
         self._refreshing = Lock()
 
+    def fresh(self) -> PathSum:
+        """A ranker of another tree, of the same kind."""
+        return PathSum()
+
     def search(self, t: TreeArrays, Q: Floats, k: int, scoring: Scoring = _PATH_GAIN) -> Ranked:
         """Rank all documents for each row of Q."""
         ranked = empty_ranking(len(Q), k)
         if t.meta[Meta.ROOT] == NONE:
             return ranked
-        at_once = _QUERIES
         ranked.visited[:] = t.meta[Meta.LEAVES]
         if not scoring.by_leaf_alone:
             self.refresh(t)
-            at_once = max(8, min(_QUERIES, _FLOATS // (len(self._above.order) + 1)))
             ranked.visited[:] = t.meta[Meta.NODES]
         if not self._fits_float32(t, Q, scoring):
             alive = np.flatnonzero(t.leaf[: t.meta[Meta.NEXT_DOCUMENT]] != NONE)
             return rank_listed(t, Q, alive, k, scoring)
+        at_once = self._at_once(t, scoring)
         for start in range(0, len(Q), at_once):
             self.search_block(t, Q[start : start + at_once], scoring, ranked.rows(start, start + at_once))
         return ranked
+
+    def _at_once(self, t: TreeArrays, scoring: Scoring) -> int:
+        """Queries of a block."""
+        return _QUERIES if scoring.by_leaf_alone else max(8, min(_QUERIES, _FLOATS // (len(self._above.order) + 1)))
 
     def refresh(self, t: TreeArrays) -> None:
         """Read the internal nodes that changed since the last search that needed them."""
         with self._refreshing:
             if self._seen == t.meta[Meta.CHANGES]:
                 return
-            nodes = parents_first(t, t.meta[Meta.ROOT])
             above = self._above.for_rows(int(t.meta[Meta.INNER_ROWS]), t.mean.shape[1])
-            above = above._replace(order=nodes[t.n_children[nodes] > 0])
+            above = above._replace(order=inner_nodes(t))
             _weigh(t, above, self._seen)
             self._above, self._seen = above, int(t.meta[Meta.CHANGES])
 
@@ -151,10 +157,10 @@ class PathSum:
             queries = queries[~pending.sure]
             wanted *= 8
 
-    def _screen(self, t: TreeArrays, Q: Floats, wanted: int, scoring: Scoring) -> _Candidates:
+    def _screen(self, t: TreeArrays, Q: Floats, wanted: int, scoring: Scoring) -> Candidates:
         """The best leaves for each query by float32 scores, in no order."""
         acuity = float(t.limits[Limit.ACUITY])
-        best = _Candidates(np.full((len(Q), wanted), -np.inf, np.float32), np.full((len(Q), wanted), NONE, np.int32))
+        best = Candidates(np.full((len(Q), wanted), -np.inf, np.float32), np.full((len(Q), wanted), NONE, np.int32))
         scaled = Q / np.float32(acuity)
         own = -0.5 * (
             Q.shape[1] * math.log(2 * math.pi * acuity) + np.einsum("qd,qd->q", Q, Q, dtype=np.float64) / acuity
@@ -202,13 +208,19 @@ class PathSum:
         return np.asarray(self._sure * math.sqrt(2 * Q.shape[1]) * unit * size)
 
 
-def _in_parts(t: TreeArrays, Q: Floats, pending: _Pending, found: _Candidates, scoring: Scoring, out: Ranked) -> None:
+def inner_nodes(t: TreeArrays) -> Ints:
+    """The internal nodes, level by level."""
+    nodes = parents_first(t, t.meta[Meta.ROOT])
+    return nodes[t.n_children[nodes] > 0]
+
+
+def _in_parts(t: TreeArrays, Q: Floats, pending: _Pending, found: Candidates, scoring: Scoring, out: Ranked) -> None:
     """`_score_again` on all cores."""
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
         some = _Pending(pending.queries[part], pending.error[part], pending.sure[part])
-        _score_again(t, Q, some, _Candidates(found.scores[part], found.leaves[part]), scoring, out)
+        _score_again(t, Q, some, Candidates(found.scores[part], found.leaves[part]), scoring, out)
 
     in_threads(work, len(pending.queries))
 
@@ -270,7 +282,7 @@ def _add_down(t: TreeArrays, order: Ints, sums: Floats) -> None:
 
 @kernel
 def _select(
-    t: TreeArrays, start: int, block: Floats, terms: _Terms, scoring: Scoring, first: int, last: int, best: _Candidates
+    t: TreeArrays, start: int, block: Floats, terms: _Terms, scoring: Scoring, first: int, last: int, best: Candidates
 ) -> None:
     """Offer each leaf of a block of products (leaves from row `start` × queries) to the queries first ... last."""
     mean, context = scoring.mean, np.float32(scoring.context)
@@ -310,9 +322,7 @@ def _select(
 
 
 @kernel
-def _score_again(
-    t: TreeArrays, Q: Floats, pending: _Pending, found: _Candidates, scoring: Scoring, out: Ranked
-) -> None:
+def _score_again(t: TreeArrays, Q: Floats, pending: _Pending, found: Candidates, scoring: Scoring, out: Ranked) -> None:
     """Score the candidates exactly and write the best; `sure` where none that was left out can belong to them."""
     scores, leaves = found
     m, k = scores.shape[1], out.documents.shape[1]

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.array_types import NONE, Bytes, Doubles, Floats, Ints, Longs
-from gossamer.neighbours.all_pairs import Nearest, nearest_of_all, nearest_of_some
+from gossamer.neighbours.all_pairs import ON_PROCESSOR, Comparison, Nearest, nearest_of_some
 from gossamer.neighbours.ordering import heap_pop, heap_push, sorted_insert
 from gossamer.neighbours.quantise import choose_robust_grid, encode_rows, to_steps
 from gossamer.runtime.jit import kernel, subkernel
@@ -38,7 +38,7 @@ from gossamer.tree.ward import ward
 NEIGHBOURS: Final = 8
 """Near clusters that each cluster knows."""
 
-LARGEST_GROUP: Final = 131_072
+LARGEST_GROUP: Final = ON_PROCESSOR.largest_group
 """Leaves up to which all are compared each with each; more are divided into groups."""
 
 _PIVOTS: Final = 1024
@@ -75,20 +75,22 @@ def nearest_neighbours(
     progress: Callable[[float], None],
     *,
     order: Longs | None = None,
-    largest_group: int = LARGEST_GROUP,
+    largest_group: int | None = None,
+    comparison: Comparison = ON_PROCESSOR,
 ) -> Nearest:
     """The `width` nearest others of each code, or NEIGHBOURS if that is more.
 
-    More than `largest_group` codes are divided into groups of those that stand together in `order`, or where that is
-    None, in an order of their own; only codes of one group are compared. `progress` is called with the share that is
-    done.
+    More than `largest_group` codes (None: as many as `comparison` is made for) are divided into groups of those that
+    stand together in `order`, or where that is None, in an order of their own; only codes of one group are compared.
+    `progress` is called with the share that is done.
     """
     count = len(codes)
     width = max(0, min(max(width, NEIGHBOURS), count - 1))
     if width == 0:
         return Nearest(np.empty((count, 0), np.int32), np.empty((count, 0), np.float32))
+    largest_group = comparison.largest_group if largest_group is None else largest_group
     if count <= largest_group:
-        return nearest_of_all(codes, width, progress)
+        return comparison.nearest(codes, width, progress)
     groups = np.array_split(_order_by_pivots(codes) if order is None else order, -(-count // largest_group))
     found = Nearest(np.empty((count, width), np.int32), np.empty((count, width), np.float32))
     for number, group in enumerate(groups):
@@ -96,7 +98,7 @@ def nearest_neighbours(
         def group_progress(share: float, number: int = number) -> None:
             progress((number + share) / len(groups))
 
-        places, found.distances[group] = nearest_of_all(codes[group], width, group_progress)
+        places, found.distances[group] = comparison.nearest(codes[group], width, group_progress)
         found.places[group] = group[places]
     return found
 
@@ -138,6 +140,7 @@ class _Candidates(NamedTuple):
 def agglomerate(
     points: Floats, sizes: Longs, nearest: Nearest | None = None,
     *, links: Ints | None = None, neighbours: int = NEIGHBOURS, by_links: int = _BY_LINKS,
+    comparison: Comparison = ON_PROCESSOR,
 ) -> Ints:  # fmt: skip
     """The binary tree over weighted points: the two clusters merged at each step.
 
@@ -158,7 +161,8 @@ def agglomerate(
             near = near_by_links(clusters, links, merges[:made], neighbours)
         else:
             to_steps(points, choose_robust_grid(points))
-            near = nearest_neighbours(codes_of(points), neighbours, lambda share: None).places[:, :neighbours].copy()
+            found = nearest_neighbours(codes_of(points), neighbours, lambda share: None, comparison=comparison)
+            near = found.places[:, :neighbours].copy()
         until = max(exact, len(points) // _REFRESHED)
         made = _merge_nearest(clusters, near, until, merges, made)
         if alive.all():  # links lead nowhere: compare all

@@ -15,17 +15,10 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from gossamer.array_types import NONE, Floats, Ints, Longs
-from gossamer.neighbours.all_pairs import Nearest
+from gossamer.neighbours.all_pairs import ON_PROCESSOR, Comparison, Nearest
 from gossamer.neighbours.quantise import choose_robust_grid, to_steps
 from gossamer.runtime.jit import kernel
-from gossamer.tree.agglomeration import (
-    LARGEST_GROUP,
-    add_concepts,
-    agglomerate,
-    codes_of,
-    dendrogram,
-    nearest_neighbours,
-)
+from gossamer.tree.agglomeration import add_concepts, agglomerate, codes_of, dendrogram, nearest_neighbours
 from gossamer.tree.arrays import (
     DOCUMENT_FIELDS,
     INNER_FIELDS,
@@ -65,7 +58,8 @@ class BuildOptions(NamedTuple):
 
     keep: int = 0  # nearest neighbours of each leaf that are returned, or more
     by_tree: bool = False  # leaves too many to compare all are grouped as in the old tree, not by pivots
-    largest_group: int = LARGEST_GROUP  # leaves that are compared each with each
+    largest_group: int | None = None  # leaves that are compared each with each; None: as many as `comparison` can
+    comparison: Comparison = ON_PROCESSOR
 
 
 KnownNeighbours: TypeAlias = Callable[[Ints], tuple[Nearest, Ints]]
@@ -119,6 +113,7 @@ def agglomerate_leaves(
             lambda share: progress(_COMPARISON * share),
             order=None if order is None else np.argsort(order[rows]),
             largest_group=options.largest_group,
+            comparison=options.comparison,
         )
         del codes
         if anchor is not None:
@@ -126,7 +121,7 @@ def agglomerate_leaves(
     if len(leaves):
         if anchor is not None:
             points = anchor(leaves, points, nearest.places)
-        merges = agglomerate(points, t.size[leaves], nearest, links=links)
+        merges = agglomerate(points, t.size[leaves], nearest, links=links, comparison=options.comparison)
         del points
         t = _with_concepts(t, leaves, merges)
     factor = max(np.float32(step * step), np.finfo(np.float32).tiny)  # infinity times 0 would be NaN

@@ -128,7 +128,7 @@ class Core:
         if self.graph is not None:
             old += [*self.graph.arrays.codes, *self.graph.arrays.links, self.graph.workspaces]
         self.tree.replace_arrays(other.tree.arrays)
-        self.whitener, self.graph, self.path_sum = other.whitener, other.graph, other.path_sum
+        self.whitener, self.graph, self.path_sum = other.whitener, other.graph, self.path_sum.fresh()
         _free_later(old)
 
 

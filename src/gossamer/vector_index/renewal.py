@@ -31,6 +31,7 @@ from gossamer.array_types import Floats, Ints, Longs
 from gossamer.graph import search_graph
 from gossamer.graph.linking import neighbours_by_links
 from gossamer.graph.search_graph import SearchGraph
+from gossamer.neighbours.all_pairs import ON_PROCESSOR, Comparison
 from gossamer.rank.guided import prepare
 from gossamer.results import DocId
 from gossamer.runtime import deadline
@@ -118,6 +119,7 @@ class Policy:
     enough: int
     dim: int
     """Of vectors as they come."""
+    comparison: Comparison = ON_PROCESSOR
 
     @property
     def no_rows(self) -> Floats:
@@ -175,16 +177,20 @@ def renewed(
     t.limits[Limit.ACUITY] = policy.acuity or auto_acuity(leaf_vectors(t))
     known = None if graph is None else _known_by(graph, t)
     leaves = int(t.meta[Meta.LEAVES])
-    keep = search_graph.neighbours_wanted(leaves, linked=policy.links) if graph is None else 0
+    wanted = search_graph.neighbours_wanted(leaves, linked=policy.links, comparison=policy.comparison)
+    keep = wanted if graph is None else 0
     old = start.arrays._replace(vectors=t.vectors)  # leaves have the same rows in both
-    t, neighbours = agglomerate_leaves(t, BuildOptions(keep), progress, known=known, anchor=_anchor(old, start.settled))
+    options = BuildOptions(keep, comparison=policy.comparison)
+    t, neighbours = agglomerate_leaves(t, options, progress, known=known, anchor=_anchor(old, start.settled))
     t, core.succession = keep_ids(old, t)
     if graph is not None:
         graph = search_graph.over(graph, t, int(start.arrays.meta[Meta.LEAF_ROWS]))
     elif len(_leaf_rows(t)) == t.meta[Meta.LEAF_ROWS]:
         t = in_tree_order(t)
     core.tree.replace_arrays(t)
-    core.graph = prepare(t, graph, linked=policy.links, neighbours=neighbours if keep else None)
+    core.graph = prepare(
+        t, graph, linked=policy.links, neighbours=neighbours if keep else None, comparison=policy.comparison
+    )
     _touch_room(t)
     return core
 

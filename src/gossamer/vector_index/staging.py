@@ -19,7 +19,6 @@ import numpy as np
 from gossamer.array_types import Floats, Longs
 from gossamer.errors import OutOfMemoryError
 from gossamer.graph import search_graph
-from gossamer.rank.path_sum import PathSum
 from gossamer.results import DocId
 from gossamer.tree.cobweb import Progress
 from gossamer.tree.history import History
@@ -297,7 +296,7 @@ def _stage_fit(
     _warn_if_far_out(whitener, everything, [*kept, *ids])
 
     def apply() -> None:
-        state.become(Core(whitener, tree, None, PathSum()))
+        state.become(Core(whitener, tree))
         state.ids, state.sized_for = renumbered, size
         state.clock += len(E) + len(removed)
         state.operation += 1

@@ -16,7 +16,10 @@ from gossamer.errors import ClosedError, CorruptError, DimensionError, StateErro
 from gossamer.files.bundle import CURE, Bundle, fold
 from gossamer.graph import search_graph
 from gossamer.graph.search_graph import SearchGraph
+from gossamer.neighbours.all_pairs import ON_PROCESSOR, Comparison
+from gossamer.neighbours.on_device import on_device
 from gossamer.rank.guided import prepare
+from gossamer.rank.path_sum_on_device import DevicePathSum
 from gossamer.rank.request import as_context
 from gossamer.rank.single import SingleSearch
 from gossamer.results import DocId
@@ -83,6 +86,7 @@ class VectorState(Core):
     history         what became of concepts
     sized_for       documents when the acuity of a tree of structure "cobweb" was last chosen
     renewal         the core that is being made, if one is
+    comparison      how all pairs are compared; no part of what is saved
     """
 
     def __init__(self, settings: VectorSettings, whitener: Whitening | None, template: Whitening | None) -> None:
@@ -96,6 +100,7 @@ class VectorState(Core):
         self.settled = self.settled_next = self.operation = 0
         self.history = History()
         self.renewal: Renewal | None = None
+        self.comparison: Comparison = ON_PROCESSOR
         self.status: Literal["open", "closed", "broken"] = "open"
         self.lock = ReadWriteLock()
         self._single: SingleSearch | None = None
@@ -115,7 +120,12 @@ class VectorState(Core):
         """How a new core is made."""
         settings = self.settings
         acuity = None if settings.acuity == "auto" else settings.acuity
-        return Policy(acuity, settings.links, self.template, settings.enough, settings.dim)
+        return Policy(acuity, settings.links, self.template, settings.enough, settings.dim, self.comparison)
+
+    def use_device(self, device: str | None) -> None:
+        """Compare and rank with PyTorch on a device from now on; None for the processor alone."""
+        if device is not None:
+            self.comparison, self.path_sum = on_device(device), DevicePathSum(device)
 
     def check_open(self) -> None:
         """Raise unless the index can be used."""
@@ -132,7 +142,9 @@ class VectorState(Core):
     def prepare_graph(self) -> None:
         """Build and calibrate the search graph, as far as that is due; the caller holds the lock for writing."""
         neighbours = self.tree.take_neighbours()
-        self.graph = prepare(self.tree.arrays, self.graph, linked=self.settings.links, neighbours=neighbours)
+        self.graph = prepare(
+            self.tree.arrays, self.graph, linked=self.settings.links, neighbours=neighbours, comparison=self.comparison
+        )
 
     def become(self, other: Core) -> None:
         """Take over the parts of another core."""

@@ -24,6 +24,7 @@ from gossamer.rank.ranking import rank
 from gossamer.rank.request import Aggregate, Method, Restriction, SearchRequest, as_flags
 from gossamer.rank.single import as_one_query
 from gossamer.results import DocId, Refinement, SearchResult, VectorExplanation
+from gossamer.runtime.device import as_device
 from gossamer.runtime.locks import Turn
 from gossamer.tree.arrays import Meta
 from gossamer.tree.cobweb import CobwebTree, Progress
@@ -71,6 +72,7 @@ class VectorIndex(VectorReader):
         context: float | None = None,
         structure: Literal["preset", "living", "cobweb"] = "preset",
         links: bool = True,
+        device: str | None = None,
     ) -> None:
         """An empty index for vectors of `dim` dimensions.
 
@@ -81,9 +83,12 @@ class VectorIndex(VectorReader):
         background as it grows. Of structure "cobweb" it is the paper's: top-down, by four operators, never rebuilt.
         `links=False` keeps no links between leaves: guided searches then use the tree alone, and building takes a
         third less time.
+        `device="cuda"` builds and ranks exhaustively with PyTorch on a GPU (extra `gpu`); None, on the processor. It is
+        no part of the index: one that was built on a GPU opens and searches without it.
         """
         settings = VectorSettings.checked(dim, preset, acuity, context, structure, links)
         self.state = VectorState.create(settings, whitener)
+        self.state.use_device(as_device(device))
         self._one_writer = Turn()
 
     @classmethod
@@ -437,14 +442,19 @@ class VectorIndex(VectorReader):
             write_bundle(path, "vectors", state.to_bundle())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, device: str | None = None) -> Self:
         """Read an index back: the same answers, the same tree, and it grows on as before.
+
+        `device`: as in `VectorIndex`.
 
         >>> vx.save("vectors")
         >>> len(VectorIndex.load("vectors"))
         3
         """
-        return cls.from_bundle(read_bundle(path, "vectors"))
+        device = as_device(device)
+        index = cls.from_bundle(read_bundle(path, "vectors"))
+        index.state.use_device(device)
+        return index
 
     def to_bundle(self) -> Bundle:
         """The index as settings and arrays, whether or not all links are built."""
