@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from gossamer.array_types import Doubles
 from gossamer.cli.evaluation import JudgedCollection, measure_each
 from gossamer.index import Index, Progress
 
@@ -70,7 +70,7 @@ def suggest(index: Index, collection: JudgedCollection, progress: Progress | Non
     queries = len(collection.queries)
     total, done = queries * (1 + len(SETTINGS)), 0
 
-    def values(options: Mapping[str, Any]) -> Doubles:
+    def values(options: Mapping[str, Any]) -> npt.NDArray[np.float64]:
         nonlocal done
         before, done = done, done + queries
         step = None if progress is None else lambda at, _: progress(before + at, total)
@@ -89,7 +89,7 @@ def suggest(index: Index, collection: JudgedCollection, progress: Progress | Non
     return Suggestions(listed, _gain(best, gains[best][other]) if better else None, queries)
 
 
-def _gain(setting: str, apart: Doubles) -> Gain:
+def _gain(setting: str, apart: npt.NDArray[np.float64]) -> Gain:
     """The mean of differences. Equal ones are drawn together: n draws with replacement are one multinomial."""
     different, counts = np.unique(np.round(apart, 9), return_counts=True)
     drawn = np.random.default_rng(0).multinomial(len(apart), counts / len(apart), size=_DRAWS)
