@@ -18,7 +18,7 @@ TABLE = Table(
     ["A note."],
     {"score": 2},
 )
-MACHINE = {"processor": "an abacus", "cores": 2, "date": "2026-01-02"}
+MACHINE = {"processor": "an abacus", "gossamer": "0.1.0", "cores": 2, "date": "2026-01-02"}
 
 
 def report(*tables: Table) -> Report:

@@ -73,7 +73,16 @@ def test_all_commands_are_there() -> None:
     keys = ["keys new", "keys list", "keys remove"]
     models = ["models list", "models pull", "models path"]
     lab = (
-        ["eval compare", "eval paper", "eval defaults", "eval robustness", "eval tree", "eval labels"]
+        [
+            "eval compare",
+            "eval paper",
+            "eval defaults",
+            "eval robustness",
+            "eval all",
+            "eval check",
+            "eval tree",
+            "eval labels",
+        ]
         if ALL != OURS
         else []
     )

@@ -153,7 +153,7 @@ def test_every_setting_is_needed_or_has_a_default(linked: Bundle, young: Bundle)
                     VectorIndex.from_bundle(changed).check()
                 except CorruptError:
                     continue
-                assert name in ("unlinked", "to_be_fitted", "whitener", "clock"), name
+                assert name in ("unlinked", "to_be_fitted", "whitener", "clock", "center", "fitted_centering"), name
 
 
 def of_an_earlier_version(bundle: Bundle, refine: Any) -> Bundle:

@@ -15,7 +15,8 @@ fusion: Any = typed  # plain numbers stand for those of documents and passages h
 
 
 def candidates(documents: list[int], passages: list[int], dense: list[float]) -> Any:
-    return fusion.Candidates(np.array(documents, np.int64), np.array(passages, np.int64), np.array(dense, float))
+    numbers = np.array(documents, np.int64), np.array(passages, np.int64)
+    return fusion.Candidates(*numbers, np.array(dense, float), np.zeros(len(documents)))
 
 
 def ranked_of(dense: dict[int, float], lexical: dict[int, float], k: int) -> Any:
@@ -33,9 +34,9 @@ def test_equal_texts_score_equal_whatever_float32_says() -> None:
 def test_a_document_counts_by_its_best_passage() -> None:
     owners, passages, cosines = np.array([1, 1, 2, 2]), np.array([10, 11, 13, 12]), np.array([0.1, 0.9, 0.5, 0.5])
     found = fusion.best_of(owners, passages, cosines)
-    assert [each.tolist() for each in found] == [[1, 2], [11, 12], [0.9, 0.5]]
+    assert [each.tolist() for each in found] == [[1, 2], [11, 12], [0.9, 0.5], [0, 0]]
     alone = fusion.best_of(owners[1:3], passages[1:3], cosines[1:3])
-    assert [each.tolist() for each in alone] == [[1, 2], [11, 13], [0.9, 0.5]]
+    assert [each.tolist() for each in alone] == [[1, 2], [11, 13], [0.9, 0.5], [0, 0]]
 
 
 def test_scores_add_up_and_ties_go_to_the_lower_number() -> None:

@@ -20,7 +20,7 @@ EARLIER: Final = "**Made by an earlier engine.**"
 """Begins the sentence of a page whose figures the current engine may not repeat."""
 
 _SENTENCE: Final = (
-    f"{EARLIER} What it was measured with has changed since; the next run of its command brings new figures."
+    f"{EARLIER} What decides its results may have changed since; the next run of its command brings new figures."
 )
 _START, _END = "<!-- engine -->\n", "<!-- end -->"
 

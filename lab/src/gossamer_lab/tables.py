@@ -7,7 +7,6 @@ import io
 import json
 import os
 import platform
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -175,16 +174,9 @@ def write(report: Report, folder: Path) -> list[Path]:
 
 
 def fill(page: str | None, report: Report) -> str:
-    """A page with the report's tables between their marks; a table without marks is added at the end.
-
-    Tables that the report no longer has are taken out.
-    """
+    """A page with the report's tables between their marks; a table without marks is added at the end."""
     blocks = {"made": f"Made by {report.made}.\n"} | {table.key: markdown(table) for table in report.tables}
     page = f"# {report.name}\n" if page is None else page
-    for key in re.findall(r"<!-- table (\S+) -->", page):
-        if key not in blocks:
-            before, after = page.split(f"<!-- table {key} -->\n", 1)
-            page = before.rstrip("\n") + "\n" + after.split("<!-- end -->\n", 1)[1]
     for key, text in blocks.items():
         start, end = f"<!-- table {key} -->\n", "<!-- end -->"
         if start not in page:

@@ -122,7 +122,7 @@ def test_a_method_takes_a_few_lines(task: Prepared) -> None:
     ("name", "says"),
     [
         ("magic@raw", "no ranker 'magic': choose one of dot"),
-        ("dot@magic", "dot goes with raw, paper, pca, default vectors, not with 'magic'"),
+        ("dot@magic", "dot goes with raw, paper, pca, .*cobweb vectors, not with 'magic'"),
         ("bm25@raw", "bm25 goes with words vectors"),
     ],
 )

@@ -24,7 +24,7 @@ PAGES = sorted((CHECKOUT / "docs" / "results").glob("*.md"))
 
 def test_the_pages_are_there() -> None:
     assert {page.stem for page in PAGES} == {
-        "defaults", "labels", "paper", "robustness", "stream-waits", "stream", "text", "tree", "words",
+        "defaults", "labels", "paper", "robustness", "scale", "stream-waits", "stream", "text", "tree", "words",
     }  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def decoder_case(setting: Setting, *, texts: bool = False) -> list[Table]:
         model = setting.by_kind.get("decoder")
         task = setting.task_or_reason(name, model, setting.sizes.documents, setting.sizes.queries)
         if isinstance(task, Missing):
-            rows: list[Row] = [{"": f"not run: {task.reason}"}]
+            rows: list[Row] = [{"not run, because": task.reason}]
             tables.append(Table(f"decoder-hubs-{name}", f"A decoder on {TITLES[name]}: who answers", rows))
             continue
         tables += _on(setting, name, task, texts)

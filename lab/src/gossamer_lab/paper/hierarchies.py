@@ -20,8 +20,8 @@ from gossamer_lab.paper.architectures import TITLES
 from gossamer_lab.paper.setting import Missing, Name, Setting
 from gossamer_lab.tables import Cell, Row, Table
 
-_MOST: Final = 24
-"""Documents of the largest concept that is looked at for a part."""
+_SMALL: Final = 12
+"""Leaves of a small concept of a living tree, which has no concepts of two or three beside them: looked at instead."""
 _SHARE: Final = 0.5
 """A group has a theme if so many of its documents have a word of it."""
 
@@ -43,7 +43,7 @@ class Kind:
 KINDS: Final = (
     Kind("B1", "three wordings of one question on education", "qqp", range(3, 4), r"stud|school|college|exam"),
     Kind("B2", "two instructions for setting something up, on different subjects", "qqp", range(2, 3),
-         r"\b(set ?up|install|configure|connect)", near=False),
+         r"\b(set ?up|install|configure|connect|activate|enable|download)", near=False),
     Kind("B3", "two questions for the best of some gadget", "qqp", range(2, 3),
          r"\b(best|top)\b.*\b(phones?|smartphones?|laptops?|headphones|earphones|tablets?|cameras?|gadgets?)\b"),
     Kind("B4", "three wordings of one passage", "msmarco", range(3, 4)),
@@ -79,12 +79,18 @@ def hierarchies(setting: Setting, *, texts: bool = False) -> list[Table]:
             seen = _Seen(task, space)
             joins.append({"collection": TITLES[name], "tree": structure, **_join(seen, *PAIRS[name])})
             for kind in (kind for kind in KINDS if kind.collection == name):
-                row, rows = _part(seen, kind)
+                row, rows = _part(seen, kind, small=structure == "living")
                 parts.append({"part": kind.key, "tree": structure, "the paper's": kind.caption, **row})
                 shown = task.data.collection.texts
                 members += [{"part": kind.key, "tree": structure, "row": each, "text": shown[each]} for each in rows]
     tables = [
-        Table("parts", "Appendix B: parts of both trees", sorted(parts, key=lambda row: str(row["part"])), [_PARTS]),
+        Table(
+            "parts",
+            "Appendix B: parts of both trees",
+            sorted(parts, key=lambda row: str(row["part"])),
+            [_PARTS],
+            {"like": 2},
+        ),
         Table("joins", "Figure 2: the concept that joins two themes", joins, [_JOINS]),
     ]
     return [*tables, Table("members", "Documents of the parts", members)] if texts else tables
@@ -93,7 +99,8 @@ def hierarchies(setting: Setting, *, texts: bool = False) -> list[Table]:
 _PARTS: Final = (
     "Of the concepts of that size whose documents have the words that the caption asks for, the one whose documents "
     "are most alike, or, where the paper shows a pair on different subjects, least alike. like: mean cosine of its "
-    "pairs. rows: places of the documents in the collection; --texts shows the texts, which are not ours to print."
+    "pairs. Small concepts of the living tree have up to twelve documents; there half of them must fit. rows: places of "
+    "the documents in the collection; --texts shows the texts, which are not ours to print."
 )
 _JOINS: Final = (
     "The smallest concept with two children in each of which at least half of the documents have a word of one theme, "
@@ -136,12 +143,14 @@ class _Seen:
         return float((vectors.sum(axis=0) @ vectors.sum(axis=0) - n) / (n * (n - 1)))
 
 
-def _part(seen: _Seen, kind: Kind) -> tuple[dict[str, Cell], list[int]]:
-    """The best concept of a kind as cells, and its rows."""
+def _part(seen: _Seen, kind: Kind, *, small: bool) -> tuple[dict[str, Cell], list[int]]:
+    """The best concept of a kind as cells, and its rows; among `small` concepts, of which half must fit."""
+    sizes = range(kind.sizes.start, _SMALL + 1) if small else kind.sizes
+    share = _SHARE if small else kind.share
     fitting: list[tuple[float, list[int]]] = []
-    for node in seen.concepts(_MOST):
+    for node in seen.concepts(sizes.stop - 1):
         rows = seen.below(node)
-        if len(rows) in kind.sizes and (not kind.pattern or seen.share(rows, kind.pattern) >= kind.share):
+        if len(rows) in sizes and (not kind.pattern or seen.share(rows, kind.pattern) >= share):
             likeness = seen.likeness(rows)
             fitting.append((likeness if kind.near else -likeness, rows))
     if not fitting:

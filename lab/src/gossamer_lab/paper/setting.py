@@ -110,11 +110,15 @@ class Setting:
             source = "msmarco" if name == "msmarco" else "qqp"
             if not is_encoder(model):
                 return Missing(
-                    f"there are no ready vectors of {model} for {documents or 'all'} documents of {source}: put "
+                    f"there are no ready vectors of {model} for {_count(documents)} documents of {source}: put "
                     f"{source}-{model}-corpus.npy and -queries.npy into a folder and name it with --vectors, or name "
                     "an encoder with --model"
                 )
             return Missing(str(error))
+
+
+def _count(documents: int | None) -> str:
+    return "all" if documents is None else f"{documents:,}"
 
 
 def about(model: str) -> str:
