@@ -122,6 +122,8 @@ def called() -> dict[str, Any]:
     package = Path(gossamer.__file__).parent
     found = {}
     for file in sorted(file for room in KERNEL_ROOMS for file in (package / room).glob("[!_]*.py")):
+        if "gossamer.runtime.jit" not in file.read_text():
+            continue  # no kernels; `neighbours.fused` cannot even be imported without PyTorch
         module = import_module(f"gossamer.{file.parent.name}.{file.stem}")
         for name, value in vars(module).items():
             if getattr(value, "__module__", None) == module.__name__ and hasattr(
