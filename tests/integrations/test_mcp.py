@@ -208,9 +208,9 @@ QUESTIONS = {
     "delete a whole directory with everything in it": "shutil.rmtree",
     "how many days does a month have": "calendar.monthrange",
     "split a command line into words as the shell would": "shlex.split",
-    "copy a file together with its permissions": "shutil.copy",
+    "open a page in the web browser of the user": "webbrowser.open",
     "walk through a folder and everything below it": "os.walk",
-    "which user is logged in": "getpass.getuser",
+    "what is the login name of this account": "getpass.getuser",
     "random token that is safe to put in a link": "secrets.token_urlsafe",
     "undo percent escapes in a URL": "urllib.parse.unquote",
 }

@@ -101,7 +101,7 @@ def _fused(task: Prepared, query: str, row: int) -> float:
     x, y = vectors.X[row], vectors.Y[place]
     shares = dict(zip(words.rows[place].tolist(), words.shares[place].tolist(), strict=True))
     cosine = float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
-    return cosine + 0.15 * float(shares.get(row, 0.0))
+    return cosine + words.weights[place] * float(shares.get(row, 0.0))
 
 
 def test_best_takes_the_first_of_equals() -> None:
