@@ -99,8 +99,8 @@ def hierarchies(setting: Setting, *, texts: bool = False) -> list[Table]:
 _PARTS: Final = (
     "Of the concepts of that size whose documents have the words that the caption asks for, the one whose documents "
     "are most alike, or, where the paper shows a pair on different subjects, least alike. like: mean cosine of its "
-    "pairs. Small concepts of the living tree have up to twelve documents; there half of them must fit. rows: places of "
-    "the documents in the collection; --texts shows the texts, which are not ours to print."
+    "pairs. Small concepts of the living tree have up to twelve documents; there half of them must fit. rows: places "
+    "of the documents in the collection; --texts shows the texts, which are not ours to print."
 )
 _JOINS: Final = (
     "The smallest concept with two children in each of which at least half of the documents have a word of one theme, "
