@@ -9,8 +9,7 @@ The weight w is a number, or "auto": the more the best document stands out from 
 Where many documents hold the words of a query, they score alike and tell little; a rare word, or several together, make
 one stand out. Chosen on halves of the queries of QQP and of MS MARCO (hard ones, easy ones) and on SciFact, Cranfield
 and CACM. nDCG@10 over the dot product's, MiniLM, on the other halves and these three: .9, 1.1, 1.3, 5.3, 3.0, 7.0 with
-w = 0.15 for all queries; 1.0, .9, .9, 7.8, 3.6, 9.6 with 0.33; 1.1, 1.1, 1.2, 8.0, 3.4, 9.5 with this. What else was
-tried is in `docs/results/fusion.md`.
+w = 0.15 for all queries; 1.0, .9, .9, 7.8, 3.6, 9.6 with 0.33; 1.1, 1.1, 1.2, 8.0, 3.4, 9.5 with this.
 """
 
 from __future__ import annotations
