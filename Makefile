@@ -16,7 +16,7 @@ help:
 	@echo "make lint    ruff, mypy and the import contract alone"
 	@echo "make docs    the documentation as a site in site/, to be read offline"
 	@echo "make test-lowest, make test-newest   a short part of the suite with the oldest and the newest dependencies"
-	@echo "make test-integrations   LangChain, LlamaIndex and Haystack with their own suites, in an environment of its own"
+	@echo "make test-integrations   LangChain, LlamaIndex, Haystack and others with their own suites, and Ray, in an environment of its own"
 	@echo "make lock    choose the versions in requirements/lock.txt anew; make install LOCK= does without them"
 	@echo "make sbom    what is installed at run time, as CycloneDX JSON; make audit looks for known vulnerabilities"
 	@echo "make bench   the engine against its bars (needs vectors: see lab/README.md); gossamer bench compares systems"
@@ -59,7 +59,7 @@ lint: $(STAMP)
 # NO_MKDOCS_2_WARNING: a notice of Material about its successor, not about our pages.
 docs: $(STAMP)
 	$(BIN)/python scripts/docs/write.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal -rs
@@ -88,21 +88,22 @@ test-lowest: .venv-lowest/.installed
 	NUMBA_CACHE_DIR="$(CURDIR)/.venv-lowest/kernels" .venv-lowest/bin/python $(SHORT)
 
 # Frameworks bring plugins of pytest and pin much, so they have an environment of their own. Their newest versions that
-# fit pyproject.toml are taken; what Gossamer itself needs is locked. Event loops are pytest-asyncio's here alone.
+# fit pyproject.toml are taken; what Gossamer itself needs is locked. Event loops are pytest-asyncio's here alone. One of
+# the checks of scikit-learn skips itself without SCIPY_ARRAY_API.
 .venv-integrations/.installed: pyproject.toml requirements/lock.txt
 	rm -rf .venv-integrations
 	@PYTHON="$(PYTHON)" sh scripts/venv .venv-integrations
 	$(if $(UV),,.venv-integrations/bin/python $(PIP) --upgrade pip)
 	$(if $(UV),$(UV) pip install --quiet --python,) .venv-integrations/bin/python $(if $(UV),,$(PIP) --prefer-binary --no-compile) \
-	    --constraint requirements/lock.txt --editable ".[onnx]" --group integrations
+	    --constraint requirements/lock.txt --editable ".[onnx,serve]" --group integrations
 	@touch $@
 
 install-integrations: .venv-integrations/.installed
 
 test-integrations: .venv-integrations/.installed
-	NUMBA_CACHE_DIR="$(CURDIR)/.venv-integrations/kernels" HAYSTACK_TELEMETRY_ENABLED=False \
+	NUMBA_CACHE_DIR="$(CURDIR)/.venv-integrations/kernels" HAYSTACK_TELEMETRY_ENABLED=False SCIPY_ARRAY_API=1 \
 	    .venv-integrations/bin/python -m pytest -n 1 -rs --benchmark-disable -o asyncio_mode=auto \
-	    -o asyncio_default_fixture_loop_scope=function tests/integrations
+	    -o asyncio_default_fixture_loop_scope=function tests/integrations tests/cluster src/gossamer/cluster
 
 test-newest:
 	@PYTHON="$(PYTHON)" sh scripts/venv .venv-newest

@@ -2,8 +2,9 @@
 
     python benchmarks/gpu.py [--vectors FILE] [--parts PART,...] [--rows N] [--large N] [--json FILE]
 
-Parts: `peak` (the machine), `tune` (tile shapes), `neighbours`, `path-sum`, `large`. Vectors are mixtures of the rows
-of FILE (`.npy`; without it, of random topics), made on the device. Every time is the best of several, but for building.
+Parts: `peak` (the machine), `tune` (tile shapes), `neighbours`, `path-sum`, `large`, `sums` (how tensor cores add up).
+Vectors are mixtures of the rows of FILE (`.npy`; without it, of random topics), made on the device. Every time is the
+best of several, but for building.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,10 @@ import torch
 
 from gossamer import VectorIndex, Whitener
 from gossamer.neighbours.on_device import TILE, Problem, lay_out, nearest_on_device, nearest_plain
-from gossamer.rank.exact import Scoring
+from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.path_sum_on_device import DevicePathSum
+from gossamer.rank.split_product import Block, added_at_once, layout, left_side, product, right_side, rounding
 from gossamer.tree.arrays import Meta
 
 Matrix = npt.NDArray[np.float32]
@@ -150,6 +153,32 @@ def peak() -> Row:
     found["fp32 TFLOP/s"] = 2 * n**3 / seconds(lambda: x @ x.T) / 1e12
     found["copy TB/s"] = 2 * len(big) / seconds(big.clone) / 1e12
     return found
+
+
+def tensor_cores() -> Row:
+    """How tensor cores add up, as `split_product` assumes it, and how far its products are off."""
+
+    def kept(bits: int, places: list[int]) -> bool:
+        """Whether 1 and, at other places of a row, terms of 2⁻²³⁻ᵇ add up to more than 1."""
+        a, b = (torch.zeros(512, 64, device=DEVICE, dtype=torch.float16) for _ in range(2))
+        a[:, 0] = b[:, 0] = 1.0
+        a[:, places], b[:, places] = 2.0**-12, 2.0 ** (-11 - bits)
+        return float(torch.mm(a, b.T, out_dtype=torch.float32)[0, 0]) > 1.0
+
+    n, rows, dim = 1_000_000, 64, 272
+    v, x = torch.randn(n, dim, device=DEVICE), torch.randn(rows, dim, device=DEVICE)
+    at = layout([Block(dim, float(v.abs().max()))])
+    left, factor = left_side(at, [x])
+    off = 0.0
+    for some in v.split(100_000):
+        size = x.norm(dim=1, keepdim=True).double() * float(some.norm(dim=1).max())
+        error = product(left, right_side(at, [some])).double() * factor - x.double() @ some.double().T
+        off = max(off, float((error.abs() / size).max()))
+    return {
+        "bits beyond float32's": max(b for b in range(5) if kept(b, list(range(1, 1 + 2**b)))),
+        "products added at once": 1 + max((place for place in range(2, 64) if kept(1, [1, place])), default=0),
+        "off": off, "bound": rounding(dim, added_at_once(DEVICE)),
+    }  # fmt: skip
 
 
 def tune(problem: Problem, peaks: Row) -> list[Row]:
@@ -276,13 +305,28 @@ def path_sum(index: VectorIndex, Q: Matrix, k: int = 10, check_rows: int = 20) -
     for name, scoring in scorings.items():
         took = seconds(partial(ranker.search, t, X, k, scoring))
         first = seconds(partial(ranker._screen, t, X, k + 16, scoring))
+        off, bound = rounding_seen(ranker, t, X[:50], k + 16, scoring)
         found.append({"what": name, "s": took, "times dot product": took / base, "first step": first})
+        found[-1] |= {"off by": off, "bound": bound}
         say(f"  {name}: {took * 1000:.1f} ms, first step {first * 1000:.1f} ms, dot product {base * 1000:.1f} ms")
         if check_rows:
             ours, theirs = ranker.search(t, X[:check_rows], k, scoring), PathSum().search(t, X[:check_rows], k, scoring)
             assert np.array_equal(ours.documents, theirs.documents), name
             assert np.array_equal(ours.scores, theirs.scores), name
     return found
+
+
+def rounding_seen(ranker: DevicePathSum, t: Any, X: Matrix, wanted: int, scoring: Scoring) -> tuple[float, float]:
+    """How far scores of the first step are from exact ones, but for a constant of the query; and the bound on that."""
+    candidates, bound = ranker._screen(t, X, wanted, scoring), ranker._rounding_error(t, X, scoring)
+    off = 0.0
+    for i, leaves in enumerate(candidates.leaves):
+        documents = t.first_document[leaves].astype(np.int64)
+        order = np.argsort(documents)
+        exact = rank_listed(t, X[i : i + 1], documents[order], len(documents), scoring)
+        place = np.argsort(exact.documents[0])
+        off = max(off, float(np.ptp(candidates.scores[i][order] - exact.scores[0][place])) / float(bound[i]))
+    return off * float(bound.max()), float(bound.max())
 
 
 def without_device(index: VectorIndex, Q: Matrix) -> Row:
@@ -320,6 +364,7 @@ def searched(index: VectorIndex, Q: Matrix) -> list[Row]:
     graph = index.state.graph
     if graph is not None and graph.calibration is not None:
         found[1]["calibrated"] = graph.calibration.recalls  # below the wanted recall: everything is scored
+        found[1]["width"] = graph.calibration.width
     for row in found:
         say(f"  {row}")
     return found
@@ -341,6 +386,7 @@ def main() -> None:
         "date": time.strftime("%Y-%m-%d"), "data": mixtures.about, "rows": given.rows, "large": given.large,
         "python": platform.python_version(), "torch": torch.__version__, "cores": os.cpu_count(),
     }  # fmt: skip
+    report |= {name: version(name) for name in ("numpy", "numba", "triton")}
 
     def done(part: str, rows: Any) -> None:
         report[part] = rows
@@ -385,6 +431,8 @@ def main() -> None:
         index = built(E, made, not given.no_links)
         done("large-build", made)
         done("large-search", searched(index, Q))
+    if "sums" in parts:
+        done("sums", tensor_cores())
     say("done")
 
 

@@ -38,11 +38,17 @@ def made(runs: dict[str, Any]) -> str:
     """Where the figures come from."""
     run, peak = runs["million"], runs["million"]["peak"]
     versions = ", ".join(f"{name} {run[name.lower()]}" for name in ("Python", "Torch", "Triton", "NumPy", "Numba"))
+
+    def peaks(name: str, digits: int = 0) -> str:
+        """The least and the most that was measured in these runs."""
+        seen = sorted(each["peak"][name] for each in runs.values())
+        return f"{seen[0]:.{digits}f} to {seen[-1]:.{digits}f}"
+
     return (
-        f"Made by `python benchmarks/gpu.py` and `python benchmarks/gpu_tables.py` · {run['data']} · {run['date']} · "
-        f"{peak['device']}, {run['cores']} cores · {versions}. Measured on this card: "
-        f"{peak['int8 TOP/s']:.0f} TOP/s of int8, {peak['bf16 TFLOP/s']:.0f} TFLOP/s of bfloat16, "
-        f"{peak['fp32 TFLOP/s']:.0f} of float32, {peak['copy TB/s']:.1f} TB/s of memory.\n"
+        f"Made by `python benchmarks/gpu.py` and `python benchmarks/gpu_tables.py` · {run['data']} · all pairs "
+        f"{runs['pairs']['date']}, everything else {run['date']} · {peak['device']}, {run['cores']} cores · {versions}."
+        f" Measured on this card, by run: {peaks('int8 TOP/s')} TOP/s of int8, {peaks('bf16 TFLOP/s')} TFLOP/s of "
+        f"bfloat16, {peaks('fp32 TFLOP/s', 1)} of float32, {peaks('copy TB/s', 1)} TB/s of memory.\n"
     )
 
 
@@ -50,11 +56,12 @@ def tables(runs: dict[str, Any]) -> list[Table]:
     """All tables of the page."""
     shares: dict[str, int | str] = {"s": 3, "TOP/s": 0, "of the products alone, int8": 2}
     shares["of the card's int8 peak"] = ".0%"
+    ranked: dict[str, int | str] = {"ms": 1, "×": 2, "error seen, of its bound": ".1%"}
     return [
         Table("gpu-bars", "the bars", bars(runs)),
         Table("gpu-pairs", "all pairs", pairs(runs), digits=shares),
         Table("gpu-build", "seconds of building", build(runs)),
-        Table("gpu-rank", "1,000 queries at once, a million vectors", rank(runs), digits={"ms": 1, "×": 2}),
+        Table("gpu-rank", "1,000 queries at once, a million vectors", rank(runs), digits=ranked),
         Table("gpu-search", "milliseconds a query, 1,000 at once", search(runs), digits={"ms": 3, "recall@10": 3}),
     ]
 
@@ -106,6 +113,7 @@ def rank(runs: dict[str, Any]) -> list[Row]:
         {
             "what": row["what"], "ms": row["s"] * 1000, "×": row.get("times dot product"),
             "the step on the card alone, ms": None if "first step" not in row else row["first step"] * 1000,
+            "error seen, of its bound": None if "bound" not in row else row["off by"] / row["bound"],
         }
         for row in runs["million"]["path-sum"]
     ]  # fmt: skip
@@ -120,7 +128,7 @@ def search(runs: dict[str, Any]) -> list[Row]:
             found.append({
                 "vectors": runs[part][size], "search": 'method="path-sum"' if nodes is None else row["what"],
                 "ms": row["ms a query"], "recall@10": row.get("recall"),
-                "nodes scored": runs[part][size] if nodes is None else int(nodes),
+                "nodes scored": runs[part][size] if nodes is None else int(nodes), "leaves kept": row.get("width"),
             })  # fmt: skip
     return found
 

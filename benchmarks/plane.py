@@ -61,7 +61,7 @@ def compare(name: str, index: Index, *, umap: bool) -> None:
     axes = np.linalg.svd(centred[:: max(1, len(X) // 5000)], full_matrices=False)[2][:2]
     rows.append(("PCA", centred @ axes.T, 0.0))
     if umap:
-        from umap import UMAP  # type: ignore[import-not-found, unused-ignore]
+        from umap import UMAP
 
         start = time.process_time()
         found = UMAP(random_state=0, n_jobs=1).fit_transform(X)

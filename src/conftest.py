@@ -14,6 +14,7 @@ NEEDED = {
     "integrations/llama_index": "llama_index",
     "integrations/langchain.py": "langchain_core",
     "neighbours/fused.py": "triton",
+    "cluster": "ray",
 }
 """By what is in gossamer: the package without which it cannot be imported."""
 
@@ -42,6 +43,23 @@ vx.add([[1, 0.1, 0], [0.6, 0.5, 0.1], [0, 0.2, 1]], ids=["fox", "owl", "fish"])
 """
 
 
+CLUSTER = """\
+from gossamer.cluster import Cluster
+
+cluster = Cluster.create(path, encoder="lsa", shards=2)
+cluster.add(notes.values(), list(notes), [{"words": len(text.split())} for text in notes.values()])
+"""
+
+
+@pytest.fixture(scope="session")
+def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One cluster for all examples, which leave it as it was: to start one takes seconds."""
+    made: dict[str, Any] = {"path": tmp_path_factory.mktemp("example") / "notes.cluster"}
+    exec(EXAMPLE.partition("ix = ")[0] + CLUSTER, made)
+    yield made["cluster"]
+    made["cluster"].close()
+
+
 @pytest.fixture(autouse=True)
 def _example(
     request: pytest.FixtureRequest, doctest_namespace: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -54,6 +72,8 @@ def _example(
         exec(EXAMPLE, made)
         del made["__builtins__"]
         doctest_namespace.update(made)
+    if "cluster." in docstring and "/cluster/" in request.node.nodeid:
+        doctest_namespace["cluster"] = request.getfixturevalue("_cluster")
     yield
     for name, value in made.items():
         del doctest_namespace[name]

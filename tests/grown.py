@@ -72,10 +72,6 @@ class Grown:
         self.tree.remove(np.asarray(documents).tolist())
         self.kept = search_graph.with_removed(self.kept, self.t, rows, beside)
 
-    def rebuild(self) -> None:
-        self.tree.rebuild()
-        self.kept = search_graph.after_rebuild(self.kept, self.t)
-
     def prepare(self) -> Grown:
         self.kept = prepare(self.t, self.kept, linked=self.linked)
         return self

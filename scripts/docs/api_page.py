@@ -24,7 +24,7 @@ LIKE_INDEX: Final = ("Client", "AsyncClient")
 
 PLUMBING: Final = {
     "VectorIndex": frozenset((
-        "stage", "stage_settling", "read_raw_from", "flat", "nearest", "rank", "similarity", "similarity_to_all",
+        "stage", "stage_settling", "read_raw_from", "flat", "nearest", "rank", "similarity", "similarity_bounds",
         "project", "numbers_of", "ids_of", "to_bundle", "from_bundle",
     )),
     "CobwebTree": frozenset((

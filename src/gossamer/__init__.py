@@ -15,7 +15,7 @@ Where things are, in the order data flows (docs/architecture.md has the map):
     store              documents, log and snapshots on disk
     filters, readers   conditions → documents; files → records
     index              text in, explained answers out      Index: read this first
-    cli, server, client, pictures                          surfaces
+    cli, server, client, pictures, cluster                 surfaces
 
 Importing this package is cheap: names load on first use.
 """
@@ -88,12 +88,30 @@ _HOME = {
 """The modules of the public names; all others are in gossamer.results."""
 
 
+_ELSEWHERE = dict.fromkeys(
+    (
+        "PersistentClient",
+        "EphemeralClient",
+        "Collection",
+        "BERTopic",
+        "Embeddings",
+        "connect",
+        "open",
+        "load",
+        "create",
+    ),
+    "Index.create(path) for a new index, Index.open(path) for one that is there",
+)
+"""Names by which other libraries begin."""
+
+
 def __getattr__(name: str) -> object:
     if name in __all__:
         value = getattr(import_module(_HOME.get(name, "gossamer.results")), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
+    hint = f": here it is {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+    raise AttributeError(f"module 'gossamer' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ metadata   1,000,000 characters of JSON, 64 levels deep, with keys of up to 1,00
 """
 
 import json
+import os
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -100,6 +101,26 @@ def positive(value: Any, name: str) -> int:
     return int(value)
 
 
+def true_or_false(value: Any, name: str) -> bool:
+    """`value` as a bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def as_place(path: Any) -> str:
+    """`path` as a string, for a file or folder."""
+    try:
+        place = os.fspath(path)
+    except TypeError:
+        place = None
+    if not isinstance(place, str):
+        raise DtypeError(
+            f"a path is a string or a pathlib.Path, got {type(path).__name__}: pass 'notes.gsm', for example"
+        )
+    return place
+
+
 def as_timeout(value: Any) -> float:
     """`value` as a number of seconds to wait; infinity waits for ever."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
@@ -109,7 +130,7 @@ def as_timeout(value: Any) -> float:
 
 def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """`value` if it is one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return str(value)
 

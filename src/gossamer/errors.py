@@ -19,7 +19,8 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     │   ├── DegradedError                   its tree could not be made: search works, changes need a repair
     │   └── InvariantError                  ``check()`` found the tree inconsistent
     ├── DiskError (OSError)                 files
-    │   ├── NotAnIndexError                 no index at this path, or one where none may be
+    │   ├── NotAnIndexError                 no index at this path, or something else where one is to be made
+    │   │   └── IndexExistsError (FileExistsError)  an index is there already: open it
     │   ├── CorruptError                    truncated, altered or incomplete
     │   ├── FormatVersionError              written by a newer Gossamer
     │   └── LockedError                     others are writing for too long, or have it open
@@ -36,7 +37,8 @@ Catch ``GossamerError`` for all of them. Each message states what was given, wha
     ├── OutOfMemoryError (MemoryError)      there is too little memory; the index is as it was
     └── MissingExtraError (ImportError)     an optional dependency is not installed
 
-There is one warning: `UnknownFieldWarning`, for a filter that names a field no document has.
+There is one warning: `UnknownFieldWarning`, for a filter that no document can match by its fields, or a boost by a
+field without dates.
 """
 
 from collections.abc import Iterator
@@ -44,7 +46,15 @@ from contextlib import contextmanager
 
 
 class GossamerError(Exception):
-    """Base of every error in this package."""
+    """Base of every error in this package.
+
+    >>> from gossamer import GossamerError
+    >>> try:
+    ...     ix.get("nothing")
+    ... except GossamerError as error:
+    ...     print(error)
+    id 'nothing' is not in the index, which holds 18 documents
+    """
 
 
 class InputError(GossamerError, ValueError):
@@ -88,7 +98,7 @@ class FilterError(InputError):
 
 
 class UnknownFieldWarning(UserWarning):
-    """A filter names a field that no document has: most often it is misspelt."""
+    """A filter names a field that no document has, or has another kind of value for one: most often by mistake."""
 
 
 class StateError(GossamerError, RuntimeError):
@@ -121,6 +131,10 @@ class DiskError(GossamerError, OSError):
 
 class NotAnIndexError(DiskError):
     """There is nothing of ours at this path, or something where nothing may be."""
+
+
+class IndexExistsError(NotAnIndexError, FileExistsError):
+    """An index is at this path already, so none can be made there."""
 
 
 class CorruptError(DiskError):

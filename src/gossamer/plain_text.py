@@ -32,3 +32,17 @@ def shortened(line: str, most: int) -> str:
 def beginning(text: str, most: int) -> str:
     """The beginning of a text on one line, at most `most` characters long."""
     return shortened(" ".join(text[: 4 * most].split()), most)
+
+
+def is_storable(text: str) -> bool:
+    """Whether UTF-8, and so SQLite, can hold a text: half of a surrogate pair it cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: "1 value", "2,000 values"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

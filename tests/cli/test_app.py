@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -70,6 +71,7 @@ def test_all_commands_are_there() -> None:
         "mcp",
     ]
     stores = ["import chroma", "import lancedb", "import parquet", "import faiss"]
+    cluster = ["cluster up", "cluster status", "cluster index", "cluster search", "cluster rebalance"]
     keys = ["keys new", "keys list", "keys remove"]
     models = ["models list", "models pull", "models path"]
     lab = (
@@ -77,6 +79,7 @@ def test_all_commands_are_there() -> None:
             "eval compare",
             "eval paper",
             "eval defaults",
+            "eval fusion",
             "eval robustness",
             "eval all",
             "eval check",
@@ -86,7 +89,7 @@ def test_all_commands_are_there() -> None:
         if ALL != OURS
         else []
     )
-    assert [" ".join(command) for command in OURS] == [*expected, *stores, *keys, *models, "eval run", *lab]
+    assert [" ".join(command) for command in OURS] == [*expected, *stores, *cluster, *keys, *models, "eval run", *lab]
 
 
 @pytest.mark.parametrize("command", ALL, ids=" ".join)
@@ -116,6 +119,29 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_search_imports_what_it_needs_and_no_more(ready: Path) -> None:
+    """What keeps `gossamer search` below a second."""
+    spared: tuple[str, ...] = (
+        "sklearn",
+        "torch",
+        "pandas",
+        "pyarrow",
+        "httpx",
+        "fastapi",
+        "gossamer.server",
+        "gossamer.readers",
+    )
+    if int(version("scipy").split(".")[1]) > 11:  # SciPy 1.11 imports it for what a search needs
+        spared += ("scipy.sparse",)
+    code = (
+        "import sys; from typer.testing import CliRunner; from gossamer.cli.app import app\n"
+        f"done = CliRunner().invoke(app, ['search', {str(ready)!r}, 'foxes'])\n"
+        f"print(done.exit_code, [name for name in {spared!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0 []"
 
 
 def test_version(run: Run) -> None:
@@ -149,11 +175,12 @@ def test_usage_errors_are_two(run: Run, ready: Path) -> None:
         ("nonsense",),
         ("search", ready, "x", "--nonsense"),
         ("search", ready),
+        ("search", ready, " "),
         ("search", ready, "x", "-k", "0"),
         ("search", ready, "x", "--where", "{not json"),
         ("search", ready, "x", "--where", "[1]"),
         ("search", ready, "x", "--no-hybrid", "--weight", "0.3"),
-        ("index", "somewhere"),
+        ("index", "somewhere", "else"),
         ("delete", ready),
         ("delete", ready, "fox", "--where", "{}"),
         ("explain", ready, "x"),
@@ -170,16 +197,19 @@ def test_usage_errors_are_two(run: Run, ready: Path) -> None:
         (("search", "{missing}", "x"), "there is no index at .*make one with: gossamer index FILES --to"),
         (("info", "{folder}"), "is not an index"),
         (("backup", "{missing}", "{missing}.copy"), "there is no index at .*make one with: gossamer index"),
-        (("search", "{ready}", " "), "empty"),
         (("search", "{ready}", "x", "--where", '{"year": {"$near": 3}}'), r"\$near"),
         (("search", "{ready}", "x", "--within", "999999"), "999999"),
         (("explain", "{ready}", "x", "unicorn"), "id 'unicorn' is not in the index, which holds 12 documents"),
         (("tree", "{ready}", "--within", "999999"), "999999"),
         (("index", "{missing}", "--to", "{missing}.gsm"), "there is no file or folder"),
-        (("index", "{ready}", "--to", "{ready}", "--encoder", "word2vec"), "no encoder 'word2vec'.*--encoder minilm"),
-        (("index", "{ready}", "--to", "{ready}", "--encoder", "st:x"), "built with the encoder 'lsa'"),
-        (("index", "{ready}", "--to", "{ready}", "--max-tokens", "9"), "--max-tokens is chosen when"),
-        (("index", "{ready}", "--to", "{ready}", "--language", "german"), "--language is chosen when"),
+        (("index", "{texts}", "--to", "{ready}", "--encoder", "word2vec"), "no encoder 'word2vec'.*--encoder minilm"),
+        (("index", "{texts}", "--to", "{ready}", "--encoder", "st:x"), "built with the encoder 'lsa'"),
+        (("index", "{texts}", "--to", "{ready}", "--max-tokens", "9"), "--max-tokens is chosen when"),
+        (("index", "{texts}", "--to", "{ready}", "--language", "german"), "--language is chosen when"),
+        (("index", "{ready}"), "is an index, not a folder of documents"),
+        (("index", "{texts}", "--to", "{folder}"), "--to names an index.* is another folder"),
+        (("search", "fox", "{ready}"), "fox is no index, but .* is one.*: gossamer search .*texts.gsm fox"),
+        (("info", "/"), "the folder / is not an index: name one, as in notes.gsm"),
         (("models", "pull", "bert"), "there is no model 'bert'"),
         (("models", "path", "bert"), "there is no model 'bert'"),
     ],
@@ -187,7 +217,9 @@ def test_usage_errors_are_two(run: Run, ready: Path) -> None:
 def test_errors_are_one_and_a_sentence(
     arguments: tuple[str, ...], says: str, run: Run, ready: Path, tmp_path: Path
 ) -> None:
+    (tmp_path / "some.txt").write_text("A file in the folder.")
     places = {"{ready}": str(ready), "{missing}": str(tmp_path / "missing"), "{folder}": str(tmp_path)}
+    places["{texts}"] = str(ready.with_name("texts.jsonl"))
     for name, place in places.items():
         arguments = tuple(each.replace(name, place) for each in arguments)
     result = run(*arguments, ok=False)
@@ -196,6 +228,43 @@ def test_errors_are_one_and_a_sentence(
     assert result.stderr.startswith("error: ")
     assert re.search(says, result.stderr, re.DOTALL)
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("info", "."), ("search", ".", "q"), ("search", "", "q"), ("tree", "."), ("serve", ".")]
+)
+def test_the_current_folder_is_named_where_it_is_no_index(
+    arguments: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "letters" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "letters")
+    refused = run(*arguments, ok=False, columns=300)
+    assert refused.exit_code == 1
+    assert "the folder . is not an index: make one of it: gossamer index . --to letters.gsm" in refused.stderr
+    monkeypatch.chdir(tmp_path / "letters" / "deep")
+    assert "gossamer index .. --to letters.gsm" in run("info", "..", ok=False, columns=300).stderr
+
+
+@pytest.mark.parametrize("to", [".", ""])
+def test_an_index_is_not_made_in_the_current_folder(
+    to: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("A text.")
+    refused = run("index", "a.txt", "--to", to, "--encoder", "lsa", ok=False, columns=300)
+    assert refused.exit_code == 1
+    assert "--to names an index, new or there already, and . is another folder: as in notes.gsm" in refused.stderr
+
+
+def test_the_index_in_the_current_folder(run: Run, ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ready)
+    assert "documents   12" in run("info", ".").stdout
+
+
+def test_words_without_quotes(run: Run, ready: Path) -> None:
+    refused = run("search", ready, "how", "to", "bake", ok=False, columns=200)
+    assert refused.exit_code == 2
+    assert "put a query of several words in quotes: 'how to bake'" in refused.stderr
 
 
 def test_debug_shows_where_an_error_comes_from(run: Run, tmp_path: Path) -> None:
@@ -233,3 +302,19 @@ def test_a_closed_pipe_is_no_error(ready: Path) -> None:
         line = f"set -o pipefail; {gossamer_} {command} | true"
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_misspelt_command(run: Run) -> None:
+    refused = run("serch", ok=False, columns=200)
+    assert refused.exit_code == 2
+    assert "No such command 'serch'. Did you mean 'search'" in refused.stderr
+    assert "'list'" not in run("isert", ok=False, columns=200).stderr, "which is hidden"
+    assert "No such command 'qqqq'." in run("qqqq", ok=False, columns=200).stderr
+
+
+@pytest.mark.parametrize(("name", "here"), [("query", "search INDEX QUERY"), ("ls", "info INDEX"), ("rm", "delete")])
+def test_commands_that_are_called_otherwise(run: Run, name: str, here: str) -> None:
+    refused = run(name, "notes.gsm", "--top-k", 3, ok=False)
+    assert refused.exit_code == 1
+    assert f"there is no command {name!r}: here it is gossamer {here}" in refused.stderr
+    assert f"\n│ {name} " not in run("--help").stdout

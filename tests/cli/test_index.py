@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from cli.conftest import TEXTS, Run, write_jsonl
 from gossamer.index import Index
@@ -80,8 +84,10 @@ def test_folders_with_all_sorts_of_files(run: Run, tmp_path: Path) -> None:
 def test_what_was_left_out_is_told(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
-    for name in ("a.png", "b.png", "c.xyz", "LICENSE"):
+    for name in ("a.png", "b.png", "c.xyz", "LICENSE", "paper.PDF.gz", "data.xyz.gz"):
         (folder / name).write_text("not read")
+    (folder / "blank.html").write_text("<p> </p>")
+    (folder / "twin.rst").symlink_to(folder / "a.rst")
     (folder / "package.json").write_text('{"name": "x", "version": 3}')
     (folder / "broken.json").write_text("{")
     (folder / "a.rst").write_text("Foxes\n=====\n\nThey live in the forest.")
@@ -89,20 +95,42 @@ def test_what_was_left_out_is_told(run: Run, tmp_path: Path) -> None:
     arguments = ("index", folder, "--to", tmp_path / "x.gsm", "--encoder", "lsa")
     told = run(*arguments, columns=300).stderr
     assert (
-        "not read: 2 .png files, 1 file without a suffix, 1 .xyz file: no reader (--glob reads those that are text)"
-        in told
+        "not read: 2 .png files, 1 file without a suffix, 1 .xyz file, 1 .xyz.gz file: "
+        "no reader (--glob reads those that are text)" in told
     )
-    assert "not read: 1 .json file: no field with text" in told
-    assert "not read: 1 broken" in told
+    assert "not read: 1 .pdf.gz file: not read compressed (gunzip takes the .gz away)" in told
+    assert f"without text: {folder}/blank.html" in told
+    assert "1 link to files that are read anyway" in told
+    assert "not read: 1 .json file: no field with text (--text-field names one)" in told
+    assert "not read: 1 without text, 1 broken" in told
     assert "1 rows: the text is from 'title + body', the id is the file and the line" in told
     assert "broken.json: not valid JSON" in told
     summary = json.loads(run(*arguments, "--json").stdout)
     assert {"suffix": ".png", "reason": "no reader", "files": 2} in summary["unread"]
+    assert (summary["empty_files"], summary["twins"]) == ([f"{folder}/blank.html"], 1)
     assert summary["fields"] == [{"text": "title + body", "id": None, "rows": 1}]
     stopped = run(*arguments, "--on-error", "raise", ok=False)
     assert "broken.json: not valid JSON" in stopped.stderr
     with Index.open(tmp_path / "x.gsm", mode="r") as ix:
         assert ix.get("rows.csv:2").text == "Owls. They hunt at night"
+
+
+def test_a_search_in_one_folder_and_for_recent_files(run: Run, tmp_path: Path) -> None:
+    for name, year in {"letters/old.md": 2020, "letters/new.md": 2026, "notes/fox.md": 2026}.items():
+        file = tmp_path / "texts" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("Foxes live in the forest.")
+        then = datetime(year, 1, 1, tzinfo=UTC).timestamp()
+        os.utime(file, (then, then))
+    to = tmp_path / "x.gsm"
+    index(run, tmp_path / "texts", "--to", to)
+    where = '{"path": {"$startswith": "letters/"}}'
+    found = run("search", to, "foxes", "--where", where, "--recent", "modified:30d", "--json")
+    hits = json.loads(found.stdout)["hits"]
+    assert [hit["id"] for hit in hits] == ["letters/new.md", "letters/old.md"]
+    assert hits[0]["boost"] > hits[1]["boost"]
+    (tmp_path / "texts" / "notes" / "fox.md").touch()
+    assert changes(index(run, tmp_path / "texts", "--to", to)) == (0, 0, 3, 0)
 
 
 def test_documents_of_files_that_are_gone(run: Run, tmp_path: Path) -> None:
@@ -131,6 +159,32 @@ def test_ids_from_another_field_are_refused(run: Run, tmp_path: Path) -> None:
     assert "the --id-field of before" in refused.stderr
     (tmp_path / "b.csv").write_text("url,text\nu9,Foxes live in the forest\n")  # other documents are welcome
     run("index", tmp_path / "b.csv", "--to", tmp_path / "y.gsm", "--id-field", "url")
+
+
+def test_a_folder_above_or_below_the_one_of_before_is_refused(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "notes" / "zoo"
+    folder.mkdir(parents=True)
+    for animal in ("fox", "owl"):
+        (folder / f"{animal}.txt").write_text(f"The {animal} hunts at night.")
+    run("index", tmp_path / "notes", "--to", tmp_path / "a.gsm", "--encoder", "lsa")
+    below = run("index", folder, "--to", tmp_path / "a.gsm", ok=False).stderr
+    assert "the document with the id 'fox.txt' is in the index as 'zoo/fox.txt', and would be there twice" in below
+    assert "ids are paths within it" in below
+    run("index", folder, "--to", tmp_path / "b.gsm", "--encoder", "lsa")
+    above = run("index", tmp_path / "notes", "--to", tmp_path / "b.gsm", ok=False).stderr
+    assert "the id 'zoo/fox.txt' is in the index as 'fox.txt'" in above
+    (folder / "fox.txt").write_text("Another text under the same name is another document.")
+    assert changes(index(run, folder, "--to", tmp_path / "a.gsm")) == (2, 0, 0, 0)
+
+
+def test_an_index_is_named_after_what_is_read(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.notes").mkdir()
+    (tmp_path / "my.notes" / "a.txt").write_text("An owl hunts.")
+    assert index(run, "my.notes/", "--encoder", "lsa")["index"] == "my.gsm"
+    refused = run("index", "my.notes", "my.notes/a.txt", ok=False, columns=200)
+    assert refused.exit_code == 2
+    assert "say where the index goes, as in --to notes.gsm" in refused.stderr
 
 
 def test_fields_and_lines_and_standard_input(run: Run, tmp_path: Path) -> None:
@@ -189,11 +243,25 @@ def test_an_id_that_comes_twice(run: Run, tmp_path: Path) -> None:
         assert ix.get("a").text == "one"
 
 
+def test_an_index_that_an_error_leaves_empty_is_not_made(run: Run, own: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"id": "a", "text": "one"')
+    with Index.open(own, mode="r") as ix:
+        held = len(ix)
+    for to in (tmp_path / "new.gsm", own):
+        assert run("index", tmp_path / "bad.jsonl", "--to", to, ok=False).exit_code == 1
+    assert not (tmp_path / "new.gsm").exists()
+    with Index.open(own, mode="r") as ix:
+        assert len(ix) == held > 0
+
+
 def test_nothing_found_and_nothing_pruned(run: Run, own: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     nothing = run("index", tmp_path / "empty", "--to", own)
     assert "0 added" in nothing.stdout
     assert "no documents were found" in nothing.stderr
+    unmade = run("index", tmp_path / "empty", "--to", tmp_path / "new.gsm", columns=300)
+    assert "new.gsm was not made: check the paths" in unmade.stderr
+    assert not (tmp_path / "new.gsm").exists()
     refused = run("index", tmp_path / "empty", "--to", own, "--prune", ok=False)
     assert refused.exit_code == 1
     assert "would have removed all 12" in refused.stderr

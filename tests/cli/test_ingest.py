@@ -158,6 +158,35 @@ def test_progress_never_goes_back() -> None:
     assert seen[-1] == 35
 
 
+def test_progress_counts_documents_that_are_unchanged() -> None:
+    with Index(encode) as ix:
+        ingest(ix, iter(records(35)))
+        seen: list[int] = []
+        ingest(ix, iter(records(35)), report=seen.append)
+    assert seen[:3] == [10, 20, 30]
+
+
+def test_a_file_that_was_only_touched_is_unchanged() -> None:
+    def of_file(modified: str, path: str = "notes/a.md", text: str = "sun and moon") -> Iterator[Record]:
+        return iter([Record("a", text, {"at": 1}, "here").with_file({"path": path, "modified": modified})])
+
+    with Index(encode) as ix:
+        assert ingest(ix, of_file("2026-01-01T00:00:00+00:00")).added == 1
+        assert ingest(ix, of_file("2026-02-02T00:00:00+00:00")).unchanged == 1
+        assert ix.get("a").metadata == {"at": 1, "path": "notes/a.md", "modified": "2026-01-01T00:00:00+00:00"}
+        assert ingest(ix, of_file("2026-03-03T00:00:00+00:00", text="sun and sea")).replaced == 1
+        assert ix.get("a").metadata["modified"] == "2026-03-03T00:00:00+00:00"
+        vectors = ix.vectors(["a"])
+        assert ingest(ix, of_file("2026-03-03T00:00:00+00:00", "b.md", "sun and sea")).replaced == 1
+        assert (ix.vectors(["a"]) == vectors).all()
+
+
+def test_a_field_of_a_row_called_modified_counts() -> None:
+    with Index(encode) as ix:
+        ingest(ix, iter([Record("a", "sun", {"modified": "2026-01-01"}, "here")]))
+        assert ingest(ix, iter([Record("a", "sun", {"modified": "2026-02-02"}, "here")])).replaced == 1
+
+
 def test_long_texts_are_added_a_few_at_a_time() -> None:
     long = [Record(f"d{i}", "sun and moon " * 8_000, {"at": i}, "here") for i in range(6)]
     with Index(encode, max_tokens=None) as ix:

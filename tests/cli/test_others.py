@@ -135,6 +135,17 @@ def test_models(run: Run, tmp_path: Path) -> None:
     assert "--encoder lsa" in failed.stderr
 
 
+def test_models_alone_lists_them(run: Run) -> None:
+    assert run("models").stdout == run("models", "list").stdout
+    assert "minilm" in run("models").stdout
+
+
+def test_ids_that_are_not_there_are_told(run: Run, own: Path) -> None:
+    done = run("delete", own, "fox", "fxo")
+    assert "1 document deleted" in done.stdout
+    assert "not in the index: 'fxo'" in done.stderr
+
+
 def test_another_encoder(run: Run, tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "texts.jsonl", TEXTS)
     run("index", source, "--to", tmp_path / "a.gsm", "--encoder", "lsa")

@@ -41,6 +41,12 @@ def test_json_holds_everything(run: Run, ready: Path) -> None:
     assert not result.stderr
 
 
+def test_json_without_texts_holds_passages(run: Run, ready: Path) -> None:
+    found = hits(run, ready, "a fox hunts mice", "-k", "2", "--no-text")
+    assert (found[0]["id"], found[0]["passage"]) == ("fox", TEXTS["fox"][0])
+    assert not any("text" in hit for hit in found)
+
+
 def test_people_see_rank_score_path_and_text(run: Run, ready: Path) -> None:
     first, path, text = run("search", ready, "a fox hunts mice", "-k", "1").stdout.splitlines()
     assert re.fullmatch(r" 1\. fox  \d\.\d{3}", first)
@@ -231,3 +237,18 @@ def test_output_fits_the_terminal(run: Run, ready: Path, columns: int) -> None:
         for line in run(*command, columns=columns).stdout.splitlines():
             name = command[0] == "models" and not line.startswith(" ")  # in one piece, so that it can be pasted
             assert name or cell_len(line) <= columns, (command, line)
+
+
+def test_what_is_forgotten_is_said(run: Run, ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = run("search", "how do foxes hunt", ok=False, columns=200).stderr
+    assert "'how do foxes hunt' is no index, which comes first" in alone
+    assert "say what to look for" in run("search", ready, "  ", ok=False, columns=200).stderr
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").mkdir()
+    assert "make one of it: gossamer index notes --to notes.gsm" in run("search", "notes", "x", ok=False).stderr
+    (tmp_path / "notes.gsm").mkdir()
+    assert "did you mean notes.gsm?" in run("search", "notes", "x", ok=False).stderr
+    wrong = run("search", ready, "x", "--where", "year=2020", ok=False, columns=200).stderr
+    assert """write '{"year": 2020}', with the quotes""" in wrong
+    kinds = run("search", ready, "x", "--where", '{"year": "2020"}').stderr
+    assert "warning: the field 'year' holds numbers, and was compared with the text '2020'" in kinds

@@ -155,3 +155,17 @@ def test_the_same_concept_is_called_the_same_everywhere(run: Run, news: Path, tm
         assert expected.items() <= dict(zip(whole["ids"], whole["labels"], strict=True)).items()
         client.rename_concept(next(iter(expected)), "Everything")
         assert client.concept(next(iter(expected))).label == "Everything"
+
+
+def test_groups_that_hold_parts_of_documents_alone_are_counted(run: Run, tmp_path: Path) -> None:
+    texts = {f"{name}.txt": " ".join(f"The {name} number {i} is here." for i in range(60)) for name in ("owl", "fox")}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    run("index", tmp_path, "--to", tmp_path / "x.gsm", "--encoder", "lsa", "--max-tokens", "40")
+    found = json.loads(run("topics", tmp_path / "x.gsm", "--n", "6", "--json").stdout)["topics"]
+    empty = sum(not row["size"] for row in found)
+    assert len(found) == 6
+    assert empty >= 4
+    done = run("topics", tmp_path / "x.gsm", "--n", "6", columns=200)
+    assert " 0.0%" not in done.stdout
+    assert f"{empty} more groups hold parts of documents that are mostly in others" in done.stderr

@@ -270,10 +270,10 @@ def test_somebody_elses_database(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_refused(path: Path) -> None:
     db = sqlite3.connect(path / "documents.sqlite")
-    db.execute("PRAGMA user_version = 4")
+    db.execute("PRAGMA user_version = 5")
     db.close()
     for mode in ("r", "w"):
-        with pytest.raises(FormatVersionError, match="format version 4, and this Gossamer reads up to 3: upgrade"):
+        with pytest.raises(FormatVersionError, match="format version 5, and this Gossamer reads up to 4: upgrade"):
             Index.open(path, encode, mode=mode)
 
 

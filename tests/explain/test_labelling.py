@@ -209,7 +209,7 @@ def test_a_labeller_is_asked_once_for_each_concept() -> None:
                 assert {labels[child] for child in beside if at[child] < at[concept.id]} <= set(request.siblings)
 
 
-@pytest.mark.parametrize("answer", ["", "  ", None, 7, RuntimeError("no network")])
+@pytest.mark.parametrize("answer", ["", "  ", None, 7, "half \ud800", RuntimeError("no network")])
 def test_a_labeller_that_fails_is_done_without(answer: object, caplog: pytest.LogCaptureFixture) -> None:
     def labeller(request: LabelRequest) -> str:
         if isinstance(answer, Exception):

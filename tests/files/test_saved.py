@@ -16,9 +16,9 @@ import pytest
 
 from gossamer import VectorIndex
 from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexError, ParameterError
-from gossamer.files.bundle import MANIFEST, Bundle, checksum, read_bundle, write_bundle
+from gossamer.files.bundle import MANIFEST, Bundle, checksum, read_bundle, verifying, write_bundle
 from gossamer.store.layout import Layout
-from gossamer.store.snapshots import is_snapshot_of, read_snapshot
+from gossamer.store.snapshots import is_snapshot_of, reading_snapshot
 
 
 def vectors(n: int, dim: int, seed: int = 0) -> Any:
@@ -142,6 +142,10 @@ def test_parts_of_an_index_before_it_is_whitened(young: Bundle, harm: Callable[[
         VectorIndex.from_bundle(bundle)
 
 
+DEFAULTED = ("unlinked", "to_be_fitted", "whitener", "clock", "center", "fitted_centering", "calibrated_width")
+"""Settings that older files lack."""
+
+
 def test_every_setting_is_needed_or_has_a_default(linked: Bundle, young: Bundle) -> None:
     for bundle in (linked, young):
         for part in ((), ("tree",), ("guide",), ("whitener",)):
@@ -153,7 +157,7 @@ def test_every_setting_is_needed_or_has_a_default(linked: Bundle, young: Bundle)
                     VectorIndex.from_bundle(changed).check()
                 except CorruptError:
                     continue
-                assert name in ("unlinked", "to_be_fitted", "whitener", "clock", "center", "fitted_centering"), name
+                assert name in DEFAULTED, name
 
 
 def of_an_earlier_version(bundle: Bundle, refine: Any) -> Bundle:
@@ -317,9 +321,25 @@ def test_a_snapshot_without_vectors_is_refused(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     write_bundle(layout.snapshot(3), "snapshot", Bundle({"seq": 3, "identity": "i"}, {}))
     assert is_snapshot_of(layout, 3, "i")
-    with pytest.raises(CorruptError, match="lacks 'vectors'"):
-        read_snapshot(layout, 3, "i")
+    with pytest.raises(CorruptError, match="lacks 'vectors'"), reading_snapshot(layout, 3, "i"):
+        pass
     rewrite(layout.snapshot(3), lambda m: m.update(params=3))
     assert not is_snapshot_of(layout, 3, "i")
-    with pytest.raises(GossamerError):
-        read_snapshot(layout, 3, "i")
+    with pytest.raises(GossamerError), reading_snapshot(layout, 3, "i"):
+        pass
+
+
+def test_damage_is_told_whatever_was_made_of_it(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "b", "thing", Bundle({}, {"a": np.arange(1000)}))
+    (file,) = (tmp_path / "b").glob("arrays-*")
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    for fails in (False, True):
+        with pytest.raises(CorruptError, match="was altered"):
+            read_meanwhile(tmp_path / "b", fails)
+
+
+def read_meanwhile(path: Path, fails: bool) -> None:
+    with verifying(path, "thing") as bundle:
+        assert bundle.arrays["a"][0] == 0
+        if fails:
+            raise ValueError("made of what is damaged")

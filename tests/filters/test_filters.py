@@ -545,3 +545,13 @@ def test_the_longest_key_is_accepted() -> None:
     for _ in range(32):
         value = {"x": value}
     assert both({".".join("x" * 32): 7}, value)
+
+
+def test_scalars_of_numpy_are_those_of_python() -> None:
+    for ours, theirs in ((np.int64(5), 5), (np.float32(0.5), 0.5), (np.bool_(True), True), (np.str_("a"), "a")):
+        assert parse({"a": ours}) == parse({"a": theirs})
+        assert parse({"a": {"$in": [ours]}}) == parse({"a": {"$in": [theirs]}})
+    assert parse({"a": {"$exists": np.bool_(False)}}) == parse({"a": {"$exists": False}})
+    for wrong in (np.timedelta64(1, "ns"), np.datetime64("2026-01-01", "ns"), np.complex64(1), np.float64("nan")):
+        with pytest.raises(FilterError):
+            parse({"a": wrong})

@@ -51,6 +51,21 @@ def test_an_effort_lies_between_the_steps_that_reach_a_recall(
         assert effort.width == 2 * k
 
 
+@pytest.mark.parametrize(
+    ("leaves", "recalls", "same_as"),
+    [
+        (20_000, (0.9, 0.99, 0.9999), 0.999),
+        (20_000, (0.9, 0.99, 0.995), 0.995),
+        (20_000, (0.9, 0.95), 0.98),
+        (20_001, (0.9, 0.99, 0.9999), 0.98),
+        (20_000, (), 0.98),
+    ],
+)
+def test_a_small_index_finds_nearly_everything(leaves: int, recalls: tuple[float, ...], same_as: float) -> None:
+    calibration = Calibration(True, recalls, leaves)
+    assert calibration.usual_effort(10) == calibration.effort(10, same_as)
+
+
 def test_a_budget_bounds_the_nodes_and_the_leaves_kept() -> None:
     assert effort_for_budget(10, 400, linked=True) == Effort(most_nodes=400, width=100)
     assert effort_for_budget(300, 400, linked=True).width == 300
@@ -100,6 +115,30 @@ def test_where_distances_lead_elsewhere_no_recall_is_kept() -> None:
     )
     assert measured.recalls == ()
     assert measured.effort(10, 0.5) is None
+
+
+@pytest.mark.parametrize(("needed", "share", "width", "enough"), [
+    (1024, 1, 1024, True),  # the usual width is never exceeded where it suffices
+    (4096, 1, 4096, True),
+    (4096, 2, 1024, False),  # 4,096 would be more than half of the leaves
+    (1 << 14, 1, 4096, False),  # there are not so many leaves
+])  # fmt: skip
+def test_walks_are_widened_where_no_slack_finds_the_usual_recall(
+    monkeypatch: pytest.MonkeyPatch, needed: int, share: int, width: int, enough: bool
+) -> None:
+    monkeypatch.setattr("gossamer.graph.calibration._SHARE", share)
+    grown = Grown(topics(4500))
+    exact = np.arange(10) + np.zeros((300, 1), np.int64)
+
+    def search(Q: Matrix, k: int, effort: Effort) -> npt.NDArray[np.int64]:
+        return np.where(effort.slack < 1.1 or effort.width < needed, -1, exact[: len(Q)])
+
+    measured = calibrate(grown.t, search, lambda Q, k: exact[: len(Q)], linked=True)
+    assert measured.width == width
+    effort = measured.effort(10, 0.98)
+    assert (effort is not None) == enough
+    if effort is not None:
+        assert effort.width == width + 10
 
 
 def test_noisy_documents_keep_their_distance_from_the_centre() -> None:

@@ -65,7 +65,7 @@ def tree() -> CobwebTree:
 
 def test_each_part_is_entered_by_a_leaf_below_it(tree: CobwebTree) -> None:
     t = tree.arrays
-    codes, _ = encode_tree(t, grid_of(t))
+    codes, _ = encode_tree(t, grid_of(t), concepts=False)
     entry = choose_entry_points(t, codes)
     assert 1 < len(entry.concepts) <= 32
     assert entry.first.tolist()[-1] == len(entry.parts) == len(entry.leaves)
@@ -79,7 +79,7 @@ def test_each_part_is_entered_by_a_leaf_below_it(tree: CobwebTree) -> None:
 
 def test_the_nearest_parts_of_the_nearest_concept_are_found(tree: CobwebTree) -> None:
     t = tree.arrays
-    codes, _ = encode_tree(t, grid_of(t))
+    codes, _ = encode_tree(t, grid_of(t), concepts=False)
     entry, workspace, out = choose_entry_points(t, codes), new_workspace(t, 16), np.empty(3, np.int32)
     for x in topics(40, seed=7):
         scale = Scale(*encode_query(x, codes, workspace.query))
@@ -93,9 +93,19 @@ def test_the_nearest_parts_of_the_nearest_concept_are_found(tree: CobwebTree) ->
         assert nearest_parts(entry, scale, 8, workspace, out) <= 4, "half of what may be scored"
 
 
+def test_codes_of_entry_concepts_are_those_of_their_means(tree: CobwebTree) -> None:
+    t = tree.arrays
+    codes, _ = encode_tree(t, grid_of(t), concepts=True)
+    entry = choose_entry_points(t, codes)
+    room = np.empty(len(entry.concepts), np.int32)
+    rows = t.row[room[: cut_by_size(t, tree.root, room)]]
+    assert np.array_equal(entry.concepts, codes.inner[rows])
+    assert np.array_equal(entry.concept_norms, codes.inner_norm[rows])
+
+
 def test_entry_points_that_were_removed_are_not_used(tree: CobwebTree) -> None:
     t = tree.arrays
-    codes, _ = encode_tree(t, grid_of(t))
+    codes, _ = encode_tree(t, grid_of(t), concepts=False)
     entry = choose_entry_points(t, codes)
     first = entry.leaves[: entry.first[1]]
     left = entry.without(first)

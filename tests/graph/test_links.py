@@ -23,6 +23,7 @@ def integer_codes(seed: int, reach: int = 6) -> Codes:
     floats = np.zeros(0, np.float32)
     return Codes(
         centre=np.zeros(DIM, np.float32), step=1.0, leaf=leaf, leaf_norm=(points**2).sum(axis=1).astype(np.float32),
+        leaf_error=np.zeros(ROWS, np.float32),
         inner=leaf[:0], inner_norm=floats, variance=floats, quartic=floats, deviations=floats,
         seen=np.zeros(0, np.int64),
     )  # fmt: skip

@@ -13,7 +13,6 @@ from gossamer.errors import CorruptError
 from gossamer.files.bundle import Bundle
 from gossamer.graph.calibration import Effort
 from gossamer.graph.search_graph import (
-    after_rebuild,
     build,
     from_bundle,
     is_current,
@@ -51,7 +50,6 @@ def test_a_change_gives_another_graph_and_leaves_numbers_and_entry_points_of_the
     entries, numbers = old.arrays.entry_points.part_norms.copy(), (old.version, old.changed, old.removed, old.outside)
     grown.add(topics(30, seed=3))
     grown.remove(grown.t.first_document[grown.t.owner[old.arrays.entry_points.leaves[:3]]])
-    grown.rebuild()
     assert grown.graph is not old
     assert (grown.graph.changed, grown.graph.removed) == (33, 3)
     assert (old.version, old.changed, old.removed, old.outside) == numbers
@@ -102,7 +100,6 @@ def test_small_trees_need_no_graph() -> None:
     assert grown.kept is None
     assert is_current(grown.kept, grown.t)
     assert with_added(None, grown.t, np.arange(3)) is None
-    assert after_rebuild(None, grown.t) is None
 
 
 def test_many_new_documents_make_a_graph_incomplete_and_few_do_not() -> None:
@@ -114,7 +111,6 @@ def test_many_new_documents_make_a_graph_incomplete_and_few_do_not() -> None:
     assert needs_building(grown.graph, grown.t)
     calibration = grown.graph.calibration
     grown.add(topics(10, seed=3))
-    grown.rebuild()
     assert not grown.graph.complete
     grown.prepare()
     assert is_current(grown.graph, grown.t)

@@ -217,6 +217,24 @@ def test_long_documents_are_explained_by_their_best_passage() -> None:
         assert f" − {-why.opening:.3f} for how the text begins = {why.dense:.3f} by meaning" in str(why)
 
 
+def test_it_says_when_words_decided() -> None:
+    places = {"horses run": (1.0, 0.1), "a zebra sleeps": (1.0, 0.4), "bread": (0.0, 1.0), "zebra": (1.0, 0.0)}
+    with Index(lambda texts: np.array([places[text] for text in texts]), language="none") as index:
+        index.add(["horses run", "a zebra sleeps", "bread"], ["horse", "zebra", "bread"])
+        first = index.explain("zebra", "zebra", hybrid=0.5)
+        assert first.rival is not None
+        assert (first.rank, first.rival.id, first.rival.lexical) == (1, "horse", 0.0)
+        apart = index.explain("zebra", "horse", hybrid=0.0).dense - first.dense
+        assert f", by words: by meaning alone it would be {apart:.3f} behind." in str(first)
+        assert f", by words: by meaning alone it would be {apart:.3f} ahead." in str(
+            index.explain("zebra", "horse", hybrid=0.5)
+        )
+        assert ", mostly by words." in str(index.explain("zebra", "bread", hybrid=5.0)), (
+            "which is the case where meaning alone has the same order"
+        )
+        assert "by words:" not in str(index.explain("zebra", "horse", hybrid=False))
+
+
 def test_one_document(small: Index) -> None:
     with Index(encode) as index:
         index.add("moon", "m")

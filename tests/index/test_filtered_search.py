@@ -136,6 +136,51 @@ def test_a_field_that_no_document_has(people: Index, where: dict[str, Any], told
         people.ids(where=where)
 
 
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ({"year": "2020"}, "the field 'year' holds numbers, and was compared with the text '2020'"),
+        ({"author.name": {"$gte": 3}}, "the field 'author.name' holds text, and was compared with the number 3"),
+        ({"year": {"$gt": date(2020, 1, 1)}}, "the field 'year' holds numbers, and was compared with a date"),
+        ({"$not": {"tags": {"$in": [True, 1]}}}, "the field 'tags' holds text, and was compared with the value True"),
+        ({"year": {"$contains": "20"}}, "the field 'year' holds numbers, and was compared with the text '20'"),
+    ],
+)
+def test_values_of_a_kind_that_no_document_has(people: Index, where: dict[str, Any], told: str) -> None:
+    with pytest.warns(UnknownFieldWarning) as caught:
+        hits = people.search("sun", where=where)
+    assert [str(each.message) for each in caught] == [f"{told}: that matches nothing"]
+    assert hits.warnings == (f"{told}: that matches nothing",)
+
+
+def test_a_text_that_is_no_date_beside_dates(people: Index) -> None:
+    people.add(["one", "two"], metadata=[{"born": "2020-05-01"}, {"born": "2021-06-02T10:00:00Z"}])
+    told = "the field 'born' holds dates, and was compared with the text 'last week', which is none"
+    with pytest.warns(UnknownFieldWarning, match=told):
+        people.search("one", where={"born": {"$gte": "last week"}})
+    for fine in ("2020", "2020-05", "2020-05-01", "2020-05-01 10:00", date(2020, 5, 1)):
+        assert people.search("one", where={"born": {"$gte": fine}}).warnings == ()
+    people.add("three", metadata={"born": "long ago"})
+    assert people.search("one", where={"born": {"$gte": "last week"}}).warnings == ()
+
+
+def test_a_boost_by_a_field_without_dates(people: Index) -> None:
+    people.add(["one", "two"], metadata=[{"born": "2020-05-01"}, {"born": "unknown"}])
+    boost = {"field": "born", "half_life": "30d"}
+    assert people.search("one", boost=boost).warnings == ()
+    told = "the field 'author.name' holds no dates, so nothing is preferred by it"
+    with pytest.warns(UnknownFieldWarning) as caught:
+        hits = people.search("one", boost={**boost, "field": "author.name"})
+    assert [str(each.message) for each in caught] == [told]
+    assert hits.warnings == (told,)
+
+
+def test_no_warning_where_a_value_could_match(people: Index) -> None:
+    people.add("mixed", metadata={"year": "unknown", "empty": []})
+    for where in ({"year": "2020"}, {"year": {"$in": ["2020", None]}}, {"empty": 1}, {"year": None}):
+        assert people.search("sun", where=where).warnings == ()
+
+
 def test_no_warning_for_a_field_that_comes_later_or_is_only_asked_for(people: Index) -> None:
     assert people.search("sun", where={"yaer": {"$exists": True}}) == []
     assert people.search("sun").warnings == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -13,8 +14,9 @@ import pytest
 
 from bag import encode
 from explain.corpus import THEMES, document, documents
-from gossamer import Index, LabelRequest, VectorIndex
+from gossamer import Concept, Index, LabelRequest, VectorIndex
 from gossamer.index.replay import StagedStep
+from gossamer.store.label_file import read_labels, write_labels
 
 N = 700
 
@@ -55,6 +57,34 @@ def test_the_first_search_after_opening_shows_all_labels_and_makes_none(saved: P
         assert index.state.labelling.current is made
         assert set(found) <= set(index.labels().values())
         assert not any(label.startswith("“") for label in found)
+
+
+def paths_of(path: Path) -> list[tuple[Concept, ...]]:
+    with Index.open(path, encode, mode="r") as index:
+        return [hit.path for hit in index.search("bread oven", k=3)]
+
+
+def test_a_search_of_an_index_just_opened_reads_no_text_but_those_of_its_hits(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = paths_of(saved)
+    monkeypatch.setattr("gossamer.index.query.rows.passage_texts", None)
+    assert paths_of(saved) == expected
+    assert all(concept.exemplars for path in expected for concept in path)
+
+
+def test_labels_saved_by_an_earlier_version_show_the_same_exemplars(path: Path) -> None:
+    """It saved their numbers alone."""
+    expected = paths_of(path)
+    with Index.open(path, encode, mode="r") as index:
+        layout, identity = index.state.store.layout, index.state.settings.identity
+    assert layout is not None
+    labels = read_labels(layout, identity)
+    assert labels is not None
+    *head, shown = labels.text.split("\n", 3)
+    shorter = "\n".join(json.dumps(json.loads(line)[:3]) for line in shown.split("\n"))
+    write_labels(layout, identity, labels._replace(text="\n".join([*head, shorter])))
+    assert paths_of(path) == expected
 
 
 def test_a_search_takes_what_is_there_and_the_rest_is_made_beside_it(path: Path) -> None:

@@ -124,6 +124,7 @@ def test_an_altered_name_is_found(tmp_path: Path) -> None:
         (None, "", ParameterError, "1 to 120 characters"),
         (None, "x" * 121, ParameterError, "1 to 120 characters"),
         (None, 7, DtypeError, "a name is a text"),
+        (None, "\ud800x", ParameterError, "half of a surrogate pair"),
         (999_999, "Name", UnknownIdError, "999999"),
         ("root", "Name", DtypeError, "whole number"),
     ],

@@ -134,6 +134,10 @@ def test_a_ranker_may_search_the_same_index(index: Index) -> None:
         ({"rerank": lambda query, hits: [0.0]}, "candidates"),
         ({"rerank": lambda query, hits: [float("nan")] * len(hits)}, "NaN"),
         ({"rerank": lambda query, hits: hits, "diversity": 0.2}, "diversity"),
+        ({"recall": "x"}, "recall"),
+        ({"recall": 0}, "recall"),
+        ({"recall": 2}, "recall"),
+        ({"recall": float("nan")}, "recall"),
         ({"method": "exhaustive"}, "path-sum"),
         ({"method": "path-sum", "hybrid": 0.5}, "hybrid"),
         ({"method": "path-sum", "recall": 0.5}, "recall"),
@@ -168,7 +172,8 @@ def test_the_methods_of_the_paper_rank_as_they_do_for_vectors(preset: Any, metho
     with Index.open(tmp_path / "a.gsm", encode) as index:
         for query in ("sun and moon", "milk"):
             hits = index.search(query, 7, method=method)
-            expected = vectors.search(encode([query]), 7, method)
+            context = 1.0 if method == "path-sum" else None
+            expected = vectors.search(encode([query]), 7, method, context=context)
             assert [int(hit.id) for hit in hits] == expected.ids[0].tolist()
             assert [hit.score for hit in hits] == expected.scores[0].tolist()
             assert all(hit.lexical == 0.0 for hit in hits)

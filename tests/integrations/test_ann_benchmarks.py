@@ -27,12 +27,12 @@ def nearest(metric: str, train: npt.NDArray[Any], test: npt.NDArray[Any]) -> npt
     if metric == "euclidean":
         distances = ((test[:, None] - train[None]) ** 2).sum(axis=2)
     else:
-        distances = -(test @ train.T) / np.linalg.norm(train, axis=1)
+        distances = -(test @ train.T) / (1.0 if metric == "ip" else np.linalg.norm(train, axis=1))
     order: npt.NDArray[np.int64] = np.argsort(distances, axis=1, kind="stable")
     return order[:, :10]
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "angular", "cosine"])
+@pytest.mark.parametrize("metric", ["euclidean", "angular", "cosine", "ip"])
 def test_what_their_runners_call(data: tuple[Any, Any], metric: str) -> None:
     train, test = data
     algorithm, true = Gossamer(metric), nearest(metric, train, test)

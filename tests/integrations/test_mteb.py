@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import subprocess
-import sys
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +10,14 @@ import numpy as np
 import pytest
 
 from cli.conftest import TEXTS
-from gossamer.errors import StateError
+from gossamer import Index
+from gossamer.cli.evaluation import DEPTH, METHODS, evaluate, read_collection
+from gossamer.errors import DiskError, StateError
 from gossamer.integrations.mteb import GossamerSearch
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+COLLECTIONS = ("cranfield", "scifact")
+"""Read where they lie: in $GOSSAMER_DATA or ../shared."""
 CORPUS = [{"id": id, "title": "A note.", "text": text} for id, (text, _) in TEXTS.items()]
 QUERIES = [{"id": "q1", "text": "who hunts mice"}, {"id": "q2", "text": "bake with flour", "instruction": "in an oven"}]
 # What MTEB passes besides, none of which matters here.
@@ -70,12 +71,45 @@ def test_a_conversation_is_one_query(model: GossamerSearch) -> None:
     assert next(iter(model.search([{"id": "q", "text": turns}], top_k=1, **BESIDES)["q"])) == "fox"
 
 
+class Recording(GossamerSearch):
+    """Keeps what it found: MTEB rounds its measures to five digits."""
+
+    found: dict[str, dict[str, float]]
+
+    def search(self, *args: Any, **kwargs: Any) -> dict[str, dict[str, float]]:
+        self.found = super().search(*args, **kwargs)
+        return self.found
+
+
 @pytest.mark.extra
-def test_mteb_evaluates_local_tasks() -> None:
-    """The example: two queries over six texts, both methods perfect."""
-    if importlib.util.find_spec("mteb") is None:
-        pytest.skip("needs the extra mteb, which installs torch")
-    command = [sys.executable, str(EXAMPLES / "mteb_tasks.py")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"HF_HUB_OFFLINE": "1"})
-    assert "hybrid: ndcg_at_10 1.00000, recall_at_10 1.00000, mrr_at_10 1.00000" in done.stdout
-    assert "dense: ndcg_at_10 1.00000" in done.stdout
+@pytest.mark.filterwarnings("ignore")  # of libraries of MTEB's
+@pytest.mark.parametrize("method", ["hybrid", "dense"])
+@pytest.mark.parametrize("name", ["small", *(pytest.param(each, marks=pytest.mark.data) for each in COLLECTIONS)])
+def test_mteb_agrees_with_eval_run(name: str, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    mteb = pytest.importorskip("mteb", reason="needs the extra mteb, which installs torch")
+    trec, tasks = importlib.import_module("pytrec_eval"), importlib.import_module("mteb_tasks")
+    folder = tmp_path / name if name == "small" else Path(name)
+    if name == "small":
+        folder.mkdir()
+        for file, lines in tasks.SMALL.items():
+            (folder / file).write_text("\n".join(lines))
+    try:
+        judged = read_collection(str(folder))
+    except DiskError as error:
+        pytest.skip(str(error))
+    with Index("lsa") as index:
+        index.add(judged.documents.values(), judged.documents.keys())
+        index.settle()
+        ours, _ = evaluate(index, judged, method)
+    model = Recording("lsa", hybrid=METHODS[method], depth=DEPTH + 1)
+    (result,) = mteb.evaluate(
+        model, tasks.local_task(folder), cache=None, co2_tracker=False, show_progress_bar=False
+    ).task_results
+    rounded = [100 * result.scores["test"][0][each] for each in ("ndcg_at_10", "recall_at_10", "mrr_at_10")]
+    assert rounded == pytest.approx(ours, abs=6e-4)
+    answers = {query: dict(judged.answers[query]) for query in judged.queries}
+    exact = trec.RelevanceEvaluator(answers, {"ndcg_cut.10", "recall.10"}).evaluate(model.found).values()
+    means = [100 * np.mean([each[measure] for each in exact]) for measure in ("ndcg_cut_10", "recall_10")]
+    assert means == pytest.approx(ours[:2], abs=1e-6)

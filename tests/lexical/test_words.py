@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gossamer.array_types import DocumentNumber
 from gossamer.errors import CorruptError
 from gossamer.files.bundle import Bundle
-from gossamer.lexical.scores import LexicalScores
+from gossamer.lexical.scores import LexicalScores, _best_places
 from gossamer.lexical.words import Words, WordsOf
 from oracles.bm25 import auto_weight, bm25
 
@@ -44,6 +44,12 @@ def test_the_weight_follows_how_far_the_best_document_stands_out(texts: list[tup
     assert auto.weight == pytest.approx(auto_weight(by_hand), abs=1e-9)
     numbers = np.array(sorted(documents), np.int64)
     np.testing.assert_allclose(auto.of(numbers), auto.weight * full.of(numbers), rtol=1e-9)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.0, 0.0, 0.5, 1.0, 2.5]), max_size=400), st.integers(1, 101))
+def test_the_best_scores_are_found_without_sorting_all(listed: list[float], k: int) -> None:
+    sorted_places = sorted((at for at, score in enumerate(listed) if score > 0), key=lambda at: (-listed[at], at))
+    assert _best_places(k, np.array(listed, np.float64)).tolist() == sorted_places[:k]
 
 
 def test_words_that_many_hold_count_less_than_one_that_few_hold() -> None:

@@ -16,7 +16,7 @@ fusion: Any = typed  # plain numbers stand for those of documents and passages h
 
 def candidates(documents: list[int], passages: list[int], dense: list[float]) -> Any:
     numbers = np.array(documents, np.int64), np.array(passages, np.int64)
-    return fusion.Candidates(*numbers, np.array(dense, float), np.zeros(len(documents)))
+    return fusion.Candidates(*numbers, np.array(dense, float), np.zeros(len(dense)))
 
 
 def ranked_of(dense: dict[int, float], lexical: dict[int, float], k: int) -> Any:
@@ -34,9 +34,18 @@ def test_equal_texts_score_equal_whatever_float32_says() -> None:
 def test_a_document_counts_by_its_best_passage() -> None:
     owners, passages, cosines = np.array([1, 1, 2, 2]), np.array([10, 11, 13, 12]), np.array([0.1, 0.9, 0.5, 0.5])
     found = fusion.best_of(owners, passages, cosines)
-    assert [each.tolist() for each in found] == [[1, 2], [11, 12], [0.9, 0.5], [0, 0]]
+    assert [each.tolist() for each in found] == [[1, 2], [11, 12], [0.9, 0.5], [0.0, 0.0]]
     alone = fusion.best_of(owners[1:3], passages[1:3], cosines[1:3])
-    assert [each.tolist() for each in alone] == [[1, 2], [11, 13], [0.9, 0.5], [0, 0]]
+    assert [each.tolist() for each in alone] == [[1, 2], [11, 13], [0.9, 0.5], [0.0, 0.0]]
+
+
+def test_the_first_passage_takes_away_as_far_as_the_best_is_like_it() -> None:
+    found = candidates([1, 2, 3, 4, 5], [10, 20, 30, 40, 50], [0.8, 0.8, 0.8, 0.8, 0.8])
+    opened = found.opened(np.array([0.4, 0.4, 0.4, 0.9, 0.8]), np.array([0.3, 0.9, -0.2, 0.9, 1.0]))
+    np.testing.assert_allclose(opened.openings, [-0.4 * 0.3 * 0.3, -0.4 * 0.9 * 0.5, 0.0, 0.0, 0.0], atol=1e-9)
+    ranked = fusion.fused(opened, None, 5)
+    assert [each.document for each in ranked] == [3, 4, 5, 1, 2]
+    assert all(each.dense == each.score == each.cosine + each.opening for each in ranked)
 
 
 def test_scores_add_up_and_ties_go_to_the_lower_number() -> None:

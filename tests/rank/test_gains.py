@@ -57,10 +57,12 @@ def test_evidence_on_shown_paths_is_over_shown_siblings(X: Matrix, acuity: float
 def test_gains_by_axis_add_up_to_the_gain(X: Matrix, acuity: float, seed: int) -> None:
     tree, rng = tree_of(X, acuity), np.random.default_rng(seed)
     x = (X[rng.integers(0, len(X))] + rng.normal(size=X.shape[1])).astype(np.float32)
-    leaf = tree.leaf(0)
-    gain = ranking.log_p(tree, leaf, x) - ranking.log_p(tree, tree.root, x)
-    size = max(1.0, abs(ranking.log_p(tree, leaf, x)))
-    assert gains_by_axis(tree.arrays, x, leaf).sum() == pytest.approx(gain, abs=1e-9 * size)
+    log_ps = [ranking.log_p(tree, node, x) for node in tree.path(0)]
+    size = max(1.0, np.abs(log_ps).sum())
+    gain = log_ps[-1] - log_ps[0]
+    assert gains_by_axis(tree.arrays, x, tree.path(0)).sum() == pytest.approx(gain, abs=1e-9 * size)
+    paper = gains_by_axis(tree.arrays, x, tree.path(0), context=1.0)
+    assert paper.sum() == pytest.approx(sum(log_ps), abs=1e-9 * size)
 
 
 def test_gains_times_their_scale_differ_as_cosines_do() -> None:

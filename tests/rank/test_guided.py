@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from gossamer import CobwebTree, VectorIndex
+from gossamer import CobwebTree, VectorIndex, Whitener
 from gossamer.graph import calibration, linking, search_graph
 from grown import QUERIES, share_found, topics
 from kernel_wrappers import log_p
 
 
-def interrupted(*_: object) -> None:
+def interrupted(*_: object, **named: object) -> None:
     """Stands in for a step that Ctrl-C stops."""
     raise KeyboardInterrupt
 
@@ -426,19 +426,13 @@ def test_a_default_index_loaded_at_once_does_not_depend_on_the_order() -> None:
 
 
 def test_an_index_loaded_at_once_does_not_depend_on_the_order() -> None:
-    """Nor does one of structure "cobweb" that was rebuilt; documents keep their ids."""
     X, order = topics(4000), np.random.default_rng(1).permutation(4000)
     loaded, shuffled = (VectorIndex(24, whitener=None, acuity=5.0) for _ in range(2))
-    piecewise = VectorIndex(24, whitener=None, acuity=5.0, structure="cobweb")
     loaded.add(X)
     shuffled.add(X[order], ids=order.tolist())
-    for part in np.array_split(order, 7):
-        piecewise.add(X[part], ids=part.tolist())
-    piecewise.rebuild()
-    for other in (shuffled, piecewise):
-        assert other.tree.n_nodes == loaded.tree.n_nodes
-        ours, theirs = (index.search(QUERIES, method="best-first", budget=200) for index in (loaded, other))
-        assert np.array_equal(ours.ids, theirs.ids)
+    assert shuffled.tree.n_nodes == loaded.tree.n_nodes
+    ours, theirs = (index.search(QUERIES, method="best-first", budget=200) for index in (loaded, shuffled))
+    assert np.array_equal(ours.ids, theirs.ids)
 
 
 @pytest.mark.parametrize("structure", ["living", "cobweb"])
@@ -452,22 +446,38 @@ def test_rebuilding_an_index_keeps_its_answers(structure: Literal["living", "cob
     assert share_found(index.search(QUERIES).ids, before) > 0.95
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_a_rebuild_of_a_cobweb_tree_that_was_stopped_before_the_graph_is_made_up_for(
-    links: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = VectorIndex(24, whitener=None, links=links, structure="cobweb")
-    index.add(topics(4000))
-    index.settle()
-
-    with monkeypatch.context() as patch:
-        patch.setattr(search_graph, "encode_changed", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            index.refine()
+@pytest.mark.parametrize("whitener", [None, Whitener(n_components=20)])
+@pytest.mark.parametrize("n", [700, 3000])
+def test_a_rebuilt_cobweb_index_is_the_one_its_documents_would_make(n: int, whitener: Whitener | None) -> None:
+    """Inserted in order of arrival, and not agglomerated; below a thousand documents the whitener is not fitted yet."""
+    index, fresh = (VectorIndex(24, whitener=whitener, acuity=2.0, structure="cobweb") for _ in range(2))
+    X = topics(n)
+    index.add(X)
+    index.delete(range(0, n, 3))
+    index.add(X[:5] + np.float32(0.1), ids=[3, 4, 5, 6, n + 9])
+    index.rebuild()
     index.check()
-    exact = index.search(QUERIES, method="path-sum").ids
-    assert share_found(index.search(QUERIES, budget=1500).ids, exact) > 0.9
-    assert share_found(index.search(QUERIES).ids, exact) > 0.95
+    if whitener is not None and index.whitener is not None:
+        fresh = VectorIndex(24, whitener=index.whitener, acuity=2.0, structure="cobweb")
+    left = [id for id in range(n) if id % 3 and id not in (4, 5)]
+    fresh.add(X[left], ids=left)
+    fresh.add(X[:5] + np.float32(0.1), ids=[3, 4, 5, 6, n + 9])
+    for id in (1, 4, n + 9):
+        assert index.path(id) == fresh.path(id)
+    assert index.tree.stats() == fresh.tree.stats()
+    assert index.tree.stats().operators["insert"] > 0
+    assert state(index)["tree.parent"] == state(fresh)["tree.parent"]
+    index.add(topics(1, seed=9))
+    index.check()
+
+
+def test_a_rebuild_of_a_cobweb_index_that_was_stopped_changes_nothing() -> None:
+    index = VectorIndex(24, whitener=None, structure="cobweb")
+    index.add(topics(2000))
+    before = state(index)
+    with pytest.raises(KeyboardInterrupt):
+        index.rebuild(progress=interrupted)
+    assert state(index) == before
 
 
 @pytest.mark.parametrize("links", [True, False])
@@ -542,3 +552,17 @@ def test_recall_survives_the_removal_of_most() -> None:
         index.remove(order[start:gone].tolist())
         Q = E[order[gone : gone + 200]] + 0.2 * rng.normal(size=(200, 48))
         assert share_found(index.search(Q).ids, index.search(Q, recall=1.0).ids) > 0.85
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_a_filter_that_leaves_out_what_a_query_is_like(share: float) -> None:
+    """All that is near is excluded, so a walk along near leaves meets nothing that is allowed."""
+    X = topics(12_000)
+    index = VectorIndex(24, whitener=None)
+    index.add(X)
+    Q = X[:1] + np.random.default_rng(3).normal(size=(8, 24)).astype(np.float32) * 0.01
+    order = np.argsort(np.square(X - X[0]).sum(axis=1))
+    allowed = order[round((1 - share) * len(X)) :].tolist()
+    for recall in (None, 0.99):
+        found = index.search(Q, allowed=allowed, recall=recall).ids
+        assert share_found(found, index.search(Q, method="path-sum", allowed=allowed).ids) > 0.98

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gossamer.rank.exact import Scoring
+from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.path_sum_on_device import DevicePathSum, largest
 from properties.strategies import tree_of
@@ -52,23 +52,53 @@ def test_rounding_never_hides_an_answer() -> None:
     assert np.array_equal(found, exact)
 
 
+@pytest.mark.parametrize("scoring", SCORINGS)
+@pytest.mark.parametrize(("size", "acuity"), [(1e-6, 1e-12), (1e6, 1e12), (1e-14, 1.0), (1.0, 1e-4), (1.0, 1e4)])
+def test_answers_are_the_same_at_any_scale(size: float, acuity: float, scoring: Scoring) -> None:
+    rng = np.random.default_rng(0)
+    tree = tree_of((rng.normal(size=(300, 5)) * size).astype(np.float32), acuity)
+    Q = (rng.normal(size=(20, 5)) * size * 10.0 ** rng.integers(-9, 3, (20, 1))).astype(np.float32)
+    ours, theirs = DevicePathSum("cpu").search(tree.arrays, Q, 6, scoring), PathSum().search(tree.arrays, Q, 6, scoring)
+    assert np.array_equal(ours.documents, theirs.documents)
+    np.testing.assert_array_equal(ours.scores, theirs.scores)
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_scores_of_the_device_are_off_by_less_than_the_bound(scoring: Scoring) -> None:
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(30, 40))[rng.integers(0, 30, 2000)] + rng.normal(size=(2000, 40)) / 3).astype(np.float32)
+    t, Q, ranker = tree_of(X, 2.0).arrays, rng.normal(size=(30, 40)).astype(np.float32) * 2, DevicePathSum("cpu")
+    ranker.search(t, Q[:1], 1, scoring)
+    found, bound = ranker._screen(t, Q, 25, scoring), ranker._rounding_error(t, Q, scoring)
+    exact = np.array([
+        [rank_listed(t, q[None], np.array([t.first_document[leaf]]), 1, scoring).scores[0, 0] for leaf in leaves]
+        for q, leaves in zip(Q, found.leaves, strict=True)
+    ])  # fmt: skip
+    off = np.ptp(found.scores - exact, axis=1)  # the same constant of the query may be missing from all
+    assert (off < bound).all()
+    assert (off > bound / 10_000).any(), "the bound is of the size of the errors"
+
+
 def test_a_program_that_wants_fast_products_gets_the_same_answers() -> None:
     tree = tree_of(np.random.default_rng(0).normal(size=(400, 16)).astype(np.float32), 1.0)
     used = []
 
     class Noted(DevicePathSum):
         def _best(self, *given: Any) -> Any:
-            used.append(torch.get_float32_matmul_precision())
+            used.append((torch.get_float32_matmul_precision(), torch.backends.cuda.matmul.allow_fp16_accumulation))
             return super()._best(*given)
 
     Q = np.random.default_rng(1).normal(size=(30, 16)).astype(np.float32)
     torch.set_float32_matmul_precision("medium")
+    torch.backends.cuda.matmul.allow_fp16_accumulation = True
     try:
         found = Noted("cpu").search(tree.arrays, Q, 5)
         assert torch.get_float32_matmul_precision() == "medium"
+        assert torch.backends.cuda.matmul.allow_fp16_accumulation
     finally:
+        torch.backends.cuda.matmul.allow_fp16_accumulation = False
         torch.set_float32_matmul_precision("highest")
-    assert set(used) == {"highest"}
+    assert set(used) == {("highest", False)}
     assert np.array_equal(found.documents, PathSum().search(tree.arrays, Q, 5).documents)
 
 

@@ -14,7 +14,7 @@ from gossamer.rank.request import SearchRequest, as_context
 def test_what_is_not_given_has_its_default() -> None:
     nothing = dict.fromkeys(("budget", "recall", "aggregate", "context", "allowed", "within"))
     request = SearchRequest.checked(10, "guided", 0.2, **nothing)
-    assert request == SearchRequest(10, "guided", None, 0.98, "sum", 0.2)
+    assert request == SearchRequest(10, "guided", None, None, "sum", 0.2)
     assert request.is_guided
 
 

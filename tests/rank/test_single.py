@@ -68,9 +68,19 @@ def test_errors_are_those_of_a_batch(index: VectorIndex) -> None:
         index.search(x, 3, recall=1.5)
 
 
+def test_a_query_that_cannot_be_written_to_finds_the_same(index: VectorIndex) -> None:
+    x = vectors(1, seed=2)[0]
+    expected = index.search(x)
+    x.flags.writeable = False
+    assert index.search(x).ids.tolist() == expected.ids.tolist()
+
+
 def test_what_is_one_query() -> None:
     x = np.zeros(4, np.float32)
     assert as_one_query(x, 4) is not None
     assert as_one_query(x[None], 4) is not None
-    for other in (x.astype(np.float64), x.tolist(), np.zeros((2, 4), np.float32), np.zeros(8, np.float32)[::2], x[:3]):
+    shifted = np.zeros(17, np.uint8)[1:].view(np.float32)
+    for other in (
+        x.astype(np.float64), x.tolist(), np.zeros((2, 4), np.float32), np.zeros(8, np.float32)[::2], x[:3], shifted,
+    ):  # fmt: skip
         assert as_one_query(other, 4) is None

@@ -50,7 +50,12 @@ def test_python_by_functions_and_classes(tmp_path: Path) -> None:
     assert '"""About trees."""' in found["trees.py"].text
     assert "def " not in found["trees.py"].text
     assert found["trees.py::grow"].text.startswith("@decorated\ndef grow")
-    assert found["trees.py::grow"].metadata == {"language": "python", "kind": "function", "line": 4, "title": "grow"}
+    assert found["trees.py::grow"].own_metadata == {
+        "language": "python",
+        "kind": "function",
+        "line": 4,
+        "title": "grow",
+    }
     assert "many methods" in found["trees.py::Large"].text
     assert "def first" not in found["trees.py::Large"].text
     assert found["trees.py::Large.first"].text.startswith("Large.first\n    def first")
@@ -66,7 +71,7 @@ def test_python_that_cannot_be_parsed_is_one_document(tmp_path: Path, text: str)
 def test_other_languages(tmp_path: Path) -> None:
     (tmp_path / "a.rs").write_text("fn main() {}\n")
     (record,) = read(tmp_path)
-    assert (record.id, record.text, record.metadata) == ("a.rs", "fn main() {}\n", {"language": "rust"})
+    assert (record.id, record.text, record.own_metadata) == ("a.rs", "fn main() {}\n", {"language": "rust"})
 
 
 MBOX = """From ann@x.org Mon Jan  1 00:00:00 2024
@@ -110,7 +115,7 @@ def test_a_mailbox(tmp_path: Path) -> None:
     (tmp_path / "list.mbox").write_text(MBOX)
     one, two, three = read(tmp_path)
     assert (one.id, one.text) == ("list.mbox:one@x.org", "Bäume. They grow.\nFrom the root up.")
-    assert one.metadata == {"title": "Bäume", "from": "Ann <ann@x.org>", "date": "2024-01-01T11:00:00Z"}
+    assert one.own_metadata == {"title": "Bäume", "from": "Ann <ann@x.org>", "date": "2024-01-01T11:00:00Z"}
     assert (two.id, two.text) == ("list.mbox:two@x.org", "Re: trees. Quite slowly.")
     assert (three.id, three.text) == ("list.mbox:3", "quotes. I agree.")
 

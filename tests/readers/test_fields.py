@@ -94,8 +94,10 @@ def test_an_unusable_id_falls_back_to_the_line(tmp_path: Path, value: Any) -> No
 def test_a_chosen_id_field(tmp_path: Path) -> None:
     record = one(tmp_path, {"text": "t", "id": 1, "key": "k"}, id_field="key")
     assert (record.id, record.metadata) == ("k", {"id": 1})
-    with pytest.raises(InputError, match="no usable id in 'nokey'"):
+    with pytest.raises(InputError, match="no id: there is no field 'nokey'; the fields are"):
         one(tmp_path, {"text": "t", "id": 1}, id_field="nokey")
+    with pytest.raises(InputError, match="no id: the field 'key' is empty; the fields are"):
+        one(tmp_path, {"text": "t", "key": " "}, id_field="key")
 
 
 def test_the_rest_is_metadata_nested_as_it_is(tmp_path: Path) -> None:

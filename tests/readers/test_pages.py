@@ -72,7 +72,7 @@ def test_html(tmp_path: Path) -> None:
         <pre>a
           b</pre><div class="sphinxsidebar"><div>menu</div> more</div><footer>Copyright</footer></body></html>"""
     record = one(tmp_path / "a.html", page)
-    assert record.metadata == {"title": "Trees & leaves"}
+    assert record.own_metadata == {"title": "Trees & leaves"}
     lines = [line for line in record.text.splitlines() if line]
     assert lines == ["Trees & leaves. How trees grow", "From the root up.", "Slowly. 1 < 2", "oak 100 m", "a", "b"]
 
@@ -99,7 +99,7 @@ def test_rst(tmp_path: Path) -> None:
         ".. a comment\n   over lines\n\n.. note::\n   :name: n\n\n   They **grow**.\n\n.. include:: /etc/passwd\n\n"
         ".. code-block:: python\n\n   plant(tree)\n\nFor example::\n\n   water(tree)\n",
     )
-    assert record.metadata == {"title": "Trees"}
+    assert record.own_metadata == {"title": "Trees"}
     lines = [line.strip() for line in record.text.splitlines() if line.strip()]
     assert lines == [
         "Trees", "See forest.Tree and the site, really.", "They grow.", "python", "plant(tree)", "For example:",
@@ -115,7 +115,7 @@ def test_word(tmp_path: Path) -> None:
         "</w:tr></w:tbl>"
     )
     record = one(tmp_path / "a.docx", docx(body))
-    assert record.metadata == {"title": "Trees"}
+    assert record.own_metadata == {"title": "Trees"}
     assert [line.strip() for line in record.text.splitlines() if line.strip()] == ["Trees", "They grow.", "oak ash"]
     core = '<p xmlns:d="d"><d:title>From the properties</d:title></p>'
     assert (
@@ -154,7 +154,7 @@ def test_what_is_no_word_document(tmp_path: Path) -> None:
 def test_pdf(tmp_path: Path) -> None:
     pytest.importorskip("pypdf")
     record = one(tmp_path / "a.pdf", pdf("Trees have compli-\ncated roots.", "Page two.", title="On trees"))
-    assert record.metadata == {"title": "On trees", "pages": 2}
+    assert record.own_metadata == {"title": "On trees", "pages": 2}
     assert record.text.split() == ["Trees", "have", "complicated", "roots.", "Page", "two."]
     (tmp_path / "a.pdf").write_bytes(pdf(""))
     reading = read(tmp_path, on_error="auto")
@@ -174,7 +174,7 @@ def test_notebooks(tmp_path: Path) -> None:
     cells = [("markdown", ["# Trees\n", "They grow."]), ("code", "plant(tree)"), ("code", "")]
     record = one(tmp_path / "a.ipynb", notebook(*cells))
     assert record.text == "# Trees\nThey grow.\n\nplant(tree)"
-    assert record.metadata == {"title": "Trees", "language": "python"}
+    assert record.own_metadata == {"title": "Trees", "language": "python"}
     for content in ("[]", "{}broken", '{"cells": 3}', "[" * 100_000):
         (tmp_path / "a.ipynb").write_text(content)
         with pytest.raises(InputError, match="not a notebook"):
@@ -208,7 +208,7 @@ Free Software Foundation
 
 def test_man_pages(tmp_path: Path) -> None:
     record = one(tmp_path / "grow.1", MAN)
-    assert record.metadata == {"title": "grow(1)"}
+    assert record.own_metadata == {"title": "grow(1)"}
     assert record.text.split() == [
         "NAME",
         "grow",
@@ -263,7 +263,7 @@ SEE ALSO
 Trees 1.0{gap}May 2024{gap}GROW(1)
 """
     record = one(tmp_path / "grow.txt", page)
-    assert record.metadata == {"title": "grow(1)"}
+    assert record.own_metadata == {"title": "grow(1)"}
     words = "NAME grow - make a document of a well-known and well-known tree SEE ALSO prune(1)"
     assert record.text.split() == words.split()
     assert formatted("a(1)" + " " * 100_000 + "\n" + " " * 100_000) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from gossamer.readers.formats.text import title_of
 def test_one_document_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("  One\n\ntwo  \n")
-    assert list(read(path)) == [Record("a.txt", "  One\n\ntwo  \n", {}, str(path))]
+    os.utime(path, (1_767_225_600, 1_767_225_600))
+    about = {"path": "a.txt", "modified": "2026-01-01T00:00:00+00:00"}
+    assert list(read(path)) == [Record("a.txt", "  One\n\ntwo  \n", about, str(path), frozenset(about))]
 
 
 def test_one_document_a_line(tmp_path: Path) -> None:
@@ -31,7 +34,7 @@ def test_one_document_a_line(tmp_path: Path) -> None:
 def test_the_heading_is_the_title(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("intro\n\n## The *tree* ##\ntext")
     (record,) = read(tmp_path)
-    assert record.metadata == {"title": "The *tree*"}
+    assert record.own_metadata == {"title": "The *tree*"}
     assert record.text.startswith("intro")
 
 
@@ -71,4 +74,4 @@ def test_a_blank_file_is_counted(tmp_path: Path) -> None:
 def test_compressed(tmp_path: Path) -> None:
     (tmp_path / "a.md.gz").write_bytes(gzip.compress("# Títle\nx".encode()))
     (record,) = read(tmp_path)
-    assert (record.id, record.text, record.metadata) == ("a.md.gz", "# Títle\nx", {"title": "Títle"})
+    assert (record.id, record.text, record.own_metadata) == ("a.md.gz", "# Títle\nx", {"title": "Títle"})

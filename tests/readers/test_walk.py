@@ -123,7 +123,31 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
     (tmp_path / "itself.txt").symlink_to(tmp_path / "itself.txt")
     (tmp_path / "broken.txt").symlink_to(tmp_path / "gone.txt")
     (tmp_path / "link.txt").symlink_to(tmp_path / "sub" / "a.txt")
-    assert ids(tmp_path) == ["link.txt", "sub/a.txt"]
+    assert ids(tmp_path) == ["sub/a.txt"]
+
+
+def test_a_file_is_read_once_whatever_links_to_it(tmp_path: Path) -> None:
+    write(tmp_path, "sub/b.txt", ".hidden/c.txt")
+    for name in ("a.txt", "z.txt", "sub/c.txt"):
+        (tmp_path / name).symlink_to(tmp_path / "sub" / "b.txt")
+    for name in ("d.txt", "e.txt"):
+        (tmp_path / name).symlink_to(tmp_path / ".hidden" / "c.txt")
+    reading = read(tmp_path)
+    assert [record.id for record in reading] == ["d.txt", "sub/b.txt"]
+    assert (reading.twins, reading.skipped) == (4, 0)
+    assert ids(tmp_path / "a.txt", tmp_path / "sub") == ["a.txt", "sub/b.txt"], "it was named itself"
+
+
+def test_documents_tell_of_their_file(tmp_path: Path) -> None:
+    write(tmp_path, "letters/a.md", "oak.py")
+    (tmp_path / "rows.csv").write_text("id,text,path\nb,A row,mine\n")
+    os.utime(tmp_path / "letters" / "a.md", (1_767_225_600, 1_767_225_600))
+    found = {record.id: record.metadata for record in read(tmp_path)}
+    assert found["letters/a.md"] == {"path": "letters/a.md", "modified": "2026-01-01T00:00:00+00:00"}
+    assert found["oak.py"]["path"] == "oak.py"
+    assert found["b"] == {"path": "mine"}
+    (lines,) = read(tmp_path / "letters", lines=True)
+    assert lines.metadata == {}
 
 
 def test_links_out_of_a_folder_are_left_out_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -133,14 +157,14 @@ def test_links_out_of_a_folder_are_left_out_and_counted(tmp_path: Path, caplog: 
     (folder / "up.txt").symlink_to(folder / ".." / "folder" / "a.txt")
     with caplog.at_level(logging.WARNING):
         reading = read(folder)
-        assert [record.id for record in reading] == ["a.txt", "up.txt"]
-    assert (reading.links, reading.skipped) == (1, 1)
+        assert [record.id for record in reading] == ["a.txt"]
+    assert (reading.links, reading.twins, reading.skipped) == (1, 1, 1)
     assert caplog.messages == [
         f"skipped 1 files that are links out of their folder, such as {folder}/link.txt: "
         "follow_links=True (--follow-links) reads them"
     ]
     followed = read(folder, follow_links=True)
-    assert [record.id for record in followed] == ["a.txt", "link.txt", "up.txt"]
+    assert [record.id for record in followed] == ["a.txt", "link.txt"]
     assert followed.links == 0
     assert [record.text for record in read(folder / "link.txt")] == ["text of secret.txt"], "it was named itself"
 

@@ -42,7 +42,31 @@ def test_reprs_of_vectors_and_groups_are_short() -> None:
         assert len(str(why).splitlines()) == 2 + len(why.path)
         assert repr(index.cut(3)).startswith("Cut(3 groups: ")
     group = NearDuplicates(tuple("abcdefg"), 1.25e-7, 0.98765)
-    assert repr(group) == "NearDuplicates('a', 'b', 'c', 'd', 'e', …; similarity 0.988, chance 1.2e-07)"
+    assert repr(NearDuplicates(("a" * 900, "b"), 0.0, 1.0)).startswith("NearDuplicates('aaa")
+    assert len(repr(NearDuplicates(("a" * 900, "b"), 0.0, 1.0))) < 100
+    assert repr(group) == "NearDuplicates('a', 'b', 'c' and 4 more; similarity 0.988, chance 1.2e-07)"
+
+
+def test_reprs_of_what_an_index_tells_of_itself_are_short() -> None:
+    with Index(encode) as index:
+        index.add(
+            list(TEXTS.values()), list(TEXTS), [{"kind": id[:4], f"field {at}": 1} for at, id in enumerate(TEXTS)]
+        )
+        for told in (index.info(), index.facets(), index.outline(), index.plane(), index.novelty("moon")):
+            assert repr(told).startswith(type(told).__name__)
+            assert len(repr(told)) < 260
+        assert repr(index.facets()).startswith("Facets(21 documents; kind: 3 values, field 0: 1 value, ")
+        assert "<script" not in index.get("moon-0")._repr_html_() + index.novelty("moon")._repr_html_()
+        assert "&lt;b&gt;bold" in index.get("moon-0")._repr_html_()
+
+
+def test_a_slice_of_hits_is_hits(hits: Hits) -> None:
+    first = hits[:2]
+    assert isinstance(first, Hits)
+    assert (len(first), first.visited) == (2, hits.visited)
+    assert "gossamer-hits" in first._repr_html_()
+    assert first.rows() == hits.rows()[:2]
+    assert hits[-1] is list(hits)[-1]
 
 
 def test_html_is_escaped_and_loads_nothing(hits: Hits) -> None:

@@ -36,7 +36,7 @@ from gossamer.neighbours.quantise import encode_rows
 from gossamer.plane.affinities import Affinities, by_links
 from gossamer.plane.forces import Field, distributed, step
 from gossamer.rank.best_first import best_first
-from gossamer.rank.cosines import cosines
+from gossamer.rank.cosines import _write_bounds, _write_products, cosines
 from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.rank.gains import evidence
 from gossamer.rank.path_sum import PathSum
@@ -50,6 +50,7 @@ from gossamer.tree.browsing import shown_below, shown_children, shown_children_o
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.cuts import best_cut
 from gossamer.tree.identity import keep_ids
+from gossamer.tree.insertion import descents
 from gossamer.tree.moments import compute_moments, rows_to_save
 from gossamer.tree.placement import insert_by_scan, landings
 from gossamer.tree.rebuild import BuildOptions, add_leaves, rebuild_arrays, total_utility, without_concepts
@@ -58,6 +59,7 @@ from gossamer.tree.scoring import EVERYTHING, empty_ranking
 from gossamer.tree.structure import hash_rows, leaf_rows, parents_first, rehash
 from gossamer.tree.top import top_merges
 from gossamer.tree.ward import ward
+from gossamer.whitening.eigen import eigenpairs
 from gossamer.whitening.projection import Projection, project
 
 DIM, ROWS = 8, 120
@@ -140,7 +142,7 @@ def _check_shape(t: TreeArrays) -> None:
 
 
 def _graph(t: TreeArrays) -> walk.GraphArrays:
-    codes, _ = encode_tree(t, grid_of(t))
+    codes, _ = encode_tree(t, grid_of(t), concepts=True)
     links = copied(no_links(codes), len(t.vectors))
     rows = leaf_rows(t)
     places, near = nearest_of_all(codes.leaf[rows, :DIM], 20)
@@ -153,6 +155,9 @@ def _graph(t: TreeArrays) -> walk.GraphArrays:
 
 def _copied(t: TreeArrays) -> TreeArrays:
     return t._replace(**{name: array.copy() for name, array in t._asdict().items()})
+
+
+CONCEPTS = {"inner", "inner_norm", "variance", "quartic", "deviations", "seen"}
 
 
 def _own_codes(w: World) -> Codes:
@@ -213,6 +218,12 @@ def _keep_ids(w: World) -> None:
     _check_shape(new)
 
 
+def _descend(w: World) -> None:
+    out = np.empty(len(w.X), np.int32)
+    descents(w.t, w.X, out)
+    assert (w.t.size[out] > 0).all()
+
+
 def _anchor(w: World) -> None:
     rows = leaf_rows(w.t)
     near = np.random.default_rng(6).integers(0, len(rows), (len(rows), NEIGHBOURS)).astype(np.int32)
@@ -234,8 +245,10 @@ def _grow_graph(w: World) -> None:
     """By walks along links, and by descents."""
     for linked in (True, False):
         t, codes = _room_for(w.t, len(w.X)), _own_codes(w)
+        if linked:  # then concepts have no codes
+            codes = codes._replace(**{name: getattr(codes, name)[:0] for name in CONCEPTS})
         links = copied(w.graph.links, len(t.vectors)) if linked else no_links(codes)
-        g = walk.GraphArrays(with_room_for_codes(codes, t), links, w.graph.entry_points)
+        g = walk.GraphArrays(with_room_for_codes(codes, t, concepts=not linked), links, w.graph.entry_points)
         assert grow(t, g, w.X, 0, new_workspace(t, CONSIDERED)).rows == len(w.X)
         _check_shape(t)
 
@@ -425,23 +438,35 @@ def _words(some: World) -> None:
             query = lexical.Weights(
                 np.array([1, 2], np.int32), some.X[0, :2].astype(np.float64), 0.3, float(some.X[0, 2])
             )
-            lexical.score_all(sequences, p._replace(covered=covered), query, len(words.holders))
+            scores = lexical.score_all(sequences, p._replace(covered=covered), query, len(words.holders))
+            lexical.best_places(scores, 3)
             lexical.containing(np.array([1, 2], np.int32), sequences, p._replace(covered=covered))
         lexical.which_terms(places, sequences, np.array([1, 2], np.int32))
         lexical.count_holders(places, 1, sequences, words.holders.copy(), np.full(len(words.holders), -1, np.int32))
         lexical.invert(sequences, p.offsets, p.documents.copy(), p.counts.copy())
 
 
+def _bound(w: World) -> None:
+    rows = int(w.t.meta[Meta.LEAF_ROWS])
+    query = np.ones(w.codes.leaf.shape[1], np.int16)
+    for x in w.X[:5]:
+        _write_bounds(w.t, w.codes, query, x.astype(np.float64), np.empty(rows), np.empty(rows))
+        _write_products(w.t, x, w.documents, np.empty(len(w.documents)))
+
+
 CASES: dict[str, Callable[[World], object]] = {
     "tree/scoring.log_ps": _explain,
     "rank/gains._measure": _explain,
     "whitening/projection.project_rows": _project,
+    "whitening/eigen._eigenpairs": lambda w: eigenpairs(w.X[:DIM].astype(np.float64)),
     "rank/best_first._search": lambda w: (best_first(w.t, w.X, 5), best_first(w.t, w.X, 200, 3)),
     "graph/entry_points.cut_by_size": _cut,
     "graph/entry_points.nearest_by_descent": _cut,
     "graph/linking.thin_rows": _choose,
     "graph/linking.search_links": _link,
     "graph/linking.add_links": _link,
+    "rank/cosines._write_bounds": _bound,
+    "rank/cosines._write_products": _bound,
     "rank/cosines.write_cosines": lambda w: cosines(w.t, w.X, np.tile(np.append(w.documents, NONE), (len(w.X), 1))),
     "rank/exact._score": _list,
     "rank/path_sum._add_down": _add_paths,
@@ -451,8 +476,10 @@ CASES: dict[str, Callable[[World], object]] = {
     "rank/path_sum._weigh": _add_paths,
     "graph/walk.search_rows": _walk,
     "rank/single.search_raw": _walk_raw,
-    "graph/codes.encode_changed": _encode_again,
+    "graph/codes._encode_inners": _encode_again,
+    "graph/codes._encode_leaves": _encode_again,
     "graph/codes.encode_added": _encode_again,
+    "graph/codes.encode_nodes": _cut,
     "neighbours/quantise.encode_rows": _encode,
     "tree/browsing._below": _browse,
     "tree/browsing._children_of_each": _browse,
@@ -463,6 +490,7 @@ CASES: dict[str, Callable[[World], object]] = {
     "tree/cuts._priced": _divide,
     "tree/cuts._spread": _divide,
     "tree/insertion.insert_rows": _insert,
+    "tree/insertion.descents": _descend,
     "graph/links._measure": _drop,
     "graph/links.drop_leaves": _drop,
     "neighbours/all_pairs._choose_nearest": _pair,
@@ -501,11 +529,13 @@ CASES: dict[str, Callable[[World], object]] = {
     "plane/forces.step": _plane,
     "plane/forces.distributed": _plane,
     "rank/request.flag_leaves": _flag,
-    "tree/moments._follow": _moments,
+    "tree/moments._follow_some": _moments,
+    "tree/moments._levels": _moments,
     "tree/validation._measure_inners": _validate,
     "tree/validation._measure_leaves": _validate,
     "tree/validation.count_reached": _count,
     "lexical/kernels.score_all": _words,
+    "lexical/kernels.best_places": _words,
     "lexical/kernels.which_terms": _words,
     "lexical/kernels.containing": _words,
     "lexical/kernels.count_holders": _words,

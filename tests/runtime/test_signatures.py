@@ -59,6 +59,7 @@ def use_vectors(folder: Path) -> None:
     small = VectorIndex(dim=16, preset="paper")
     small.add(E[:50])
     small.search(E[0])
+    small.assign(E[:3])
     small.add(E[50:60])
     small.delete([1])
     small.check()

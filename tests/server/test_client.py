@@ -33,10 +33,36 @@ def test_the_methods_are_those_of_the_index(name: str) -> None:
     for kind in (Client, AsyncClient):
         theirs = inspect.signature(getattr(kind, name)).parameters
         # Functions that a call runs, and what was prepared in this process, do not cross the wire.
-        assert list(theirs) == [each for each in own if each not in ("progress", "encoded", "rerank")]
-        for parameter, found in theirs.items():
+        shared = {each: found for each, found in theirs.items() if (name, each) != ("search", "text")}
+        assert list(shared) == [each for each in own if each not in ("progress", "encoded", "rerank")]
+        for parameter, found in shared.items():
             assert (found.kind, found.default) == (own[parameter].kind, own[parameter].default)
         assert inspect.iscoroutinefunction(getattr(kind, name)) == (kind is AsyncClient)
+
+
+def test_names_of_other_libraries(client: Client) -> None:
+    with pytest.raises(AttributeError, match=r"a Client has no 'query': here it is search\(query"):
+        client.query("sun")  # type: ignore[attr-defined]
+    options: Any = {"n_results": 3}
+    says = r"search\(\) has no argument 'n_results': here it is k"
+    with pytest.raises(TypeError, match=says):
+        client.search("sun", **options)
+    with pytest.raises(TypeError, match=says):
+        asyncio.run(AsyncClient("http://127.0.0.1:1").search("sun", **options))
+
+
+def test_a_client_that_was_closed_says_so() -> None:
+    with Client("http://127.0.0.1:1") as ix:
+        pass
+    for attempt in (lambda: ix.search("sun"), lambda: ix.add_stream([])):
+        with pytest.raises(errors.ClosedError, match="this client was closed: make a new Client"):
+            attempt()
+
+
+@pytest.mark.parametrize("url", [5, None, "localhost:8080"])
+def test_an_address_that_is_none(url: Any) -> None:
+    with pytest.raises(errors.ParameterError, match=r"as in http://127\.0\.0\.1:8080"):
+        Client(url)
 
 
 @pytest.mark.parametrize(

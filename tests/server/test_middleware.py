@@ -6,7 +6,6 @@ import errno
 import io
 import json
 import logging
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,8 @@ from server.running import Running, problem, running, small_index, until
         ("PUT", "/v1/search", 405, "this address takes POST"),
         ("GET", "/v1/documents/lost", 404, "id 'lost' is not in the index, which holds 150 documents"),
         ("GET", "/v1/concepts/999999", 404, "999999"),
-        ("GET", "/v1/concepts/x", 422, "path.id: Input should be a valid integer"),
-        ("GET", "/v1/concepts/find", 422, "query.query: Field required"),
+        ("GET", "/v1/concepts/x", 422, "path.id: must be a valid integer"),
+        ("GET", "/v1/concepts/find", 422, "query.query: is required"),
         ("GET", "/v1/topics", 422, "n=8, or levels"),
         ("GET", "/v1/topics?levels=8,x", 422, "query.levels: "),
         ("GET", "/v1/map?depth=-1", 422, "query.depth: "),
@@ -50,17 +49,18 @@ def test_problems_of_addresses(service: Running, method: str, path: str, status:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"", "body: Field required"),
+        (b"", "body: is required"),
         (b"{", "JSON"),
         (b"\xff\xfe", ""),
         (b"[" * 100_000, ""),
         (b"{}", "there is nothing to search for: pass a query, a vector, or both"),
         (b'{"query": "  "}', "empty"),
-        (b'{"query": "sun", "k": 0}', "body.k: Input should be greater than or equal to 1"),
-        (b'{"query": "sun", "k": "5"}', "body.k: Input should be a valid integer"),
-        (b'{"query": "sun", "limit": 5}', "body.limit: Extra inputs are not permitted"),
+        (b'{"query": "sun", "k": 0}', "body.k: must be greater than or equal to 1"),
+        (b'{"text": "sun"}', "body.text: must be a valid boolean, and what to look for is 'query'"),
+        (b'{"query": "sun", "k": "5"}', "body.k: must be a valid integer"),
+        (b'{"query": "sun", "limit": 5}', "body.limit: there is no such field: here it is 'k'"),
         (b'{"query": "sun", "where": {"year": {"$near": 3}}}', "$near"),
-        (b'{"vector": [1, 2]}', "the query's vector have 2 dimensions, but 32 are expected"),
+        (b'{"vector": [1, 2]}', "query vectors have 2 dimensions, but 32 are expected"),
         (b'{"vector": [NaN]}', ""),
         (b'{"query": "sun", "hybrid": -1}', "body.hybrid"),
     ],
@@ -149,7 +149,7 @@ def stored(metadata: str) -> Index:
     index = Index(encode)
     index.add(["sun", "moon"], ids=["a", "b"])
     with index.state.store.reading() as db:
-        rows.update_metadata(db, [replace(rows.documents_by_id(db, ["a"])["a"], metadata=metadata)], 1)
+        rows.update_metadata(db, [rows.documents_by_id(db, ["a"])["a"]._replace(metadata=metadata)], 1)
     return index
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,17 @@ def test_search_by_words_is_the_library_s(client: Client, index: Index) -> None:
     assert client.search("wolf", 3, where={"at": {"$gte": 50}}, hybrid=0.4) == index.search(
         "wolf", 3, where={"at": {"$gte": 50}}, hybrid=0.4
     )
+
+
+def test_answers_without_texts_are_short(service: Running, client: Client, index: Index) -> None:
+    asked = {"query": "sun and moon", "k": 3}
+    whole = service.http.post("/v1/search", json=asked).json()["hits"]
+    short = service.http.post("/v1/search", json={**asked, "text": False}).json()["hits"]
+    assert short == [{name: value for name, value in hit.items() if name != "text"} for hit in whole]
+    assert all(hit["passage"] for hit in short)
+    assert client.search("sun and moon", 3, text=False) == [
+        replace(hit, text="") for hit in index.search("sun and moon", 3)
+    ]
 
 
 def test_search_by_vector_is_the_library_s(client: Client, index: Index) -> None:

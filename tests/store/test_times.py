@@ -43,6 +43,12 @@ def test_changes_since_a_time_are_those_since_its_operation(monkeypatch: pytest.
         assert index.changes(timedelta(days=1)) == index.changes(operation)
         assert index.changes(timedelta(days=10)) != index.changes(operation)
         assert index.changes(timedelta(days=25)) == index.changes(1)
+        assert index.changes(operation) == []
+        (first,) = index.search(texts[0], k=1)
+        index.update([first.id], metadata={"n": 1})  # which changes no vector
+        assert index.changes(operation) == index.changes(operation + 1) == []
+        with pytest.raises(ParameterError, match="still to come"):
+            index.changes(operation + 2)
         assert index.changes(date(1999, 1, 1)) == index.changes(0), "as far back as is known"
         index.check()
     with Index.open(tmp_path / "a.gsm", encode, mode="r") as index:

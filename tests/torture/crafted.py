@@ -422,7 +422,7 @@ def _search(index: VectorIndex, Q: npt.NDArray[np.float32]) -> None:
         index.search(Q, k=2, within=index.tree.root)
         index.explain(Q[0], ids[0])
         index.nearest(index.project(Q[0]), k=3)
-        index.similarity_to_all(index.project(Q[0])[0])
+        index.similarity_bounds(index.project(Q[0])[0])
         index.path(ids[-1])
     index.tree.stats()
 

@@ -122,7 +122,7 @@ def test_views_are_read_only_and_know_when_their_node_is_gone() -> None:
     tree.remove(documents)
     with pytest.raises(UnknownIdError, match="no node"):
         tree.node(leaf)
-    for nonsense in (-1, 10**6, "root", None):
+    for nonsense in (-1, 10**6, "root", None, True):
         with pytest.raises(UnknownIdError):
             tree.node(nonsense)  # type: ignore[arg-type]
 
@@ -178,7 +178,7 @@ def test_other_bad_calls() -> None:
     for dim in (0, -1, 4097, 2.5, "2", True):
         with pytest.raises(DimensionError):
             CobwebTree(dim)  # type: ignore[arg-type]
-    for acuity in (0, -1, np.nan, np.inf, "auto"):
+    for acuity in (0, -1, np.nan, np.inf, "auto", True, 10**400, [1.0], np.float32(np.inf)):
         with pytest.raises(ParameterError):
             CobwebTree(2, acuity=acuity)  # type: ignore[arg-type]
     tree = CobwebTree(2)
@@ -187,6 +187,10 @@ def test_other_bad_calls() -> None:
         tree.remove([0, 2])
     with pytest.raises(UnknownIdError, match="twice"):
         tree.remove([0, 0])
+    for wrong in (1.0, None, True, [None]):
+        with pytest.raises(UnknownIdError, match="named by their numbers"):
+            tree.remove(wrong)  # type: ignore[arg-type]
+    assert CobwebTree(2, acuity=np.float32(2)).acuity == 2.0  # type: ignore[arg-type]
     with pytest.raises(DimensionError, match="insert_many"):
         tree.insert([[0, 0], [1, 1]])
     assert tree.n_documents == 2

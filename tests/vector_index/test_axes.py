@@ -33,7 +33,7 @@ def test_axes_add_up_to_the_score(index: VectorIndex) -> None:
     q = np.array([3.0, -1.0, 0.5])
     for id in (0, 7, 1199):
         why = index.explain(q, id)
-        by_axis = gains_by_axis(index.tree.arrays, index.project(q)[0], index.node_of(id))
+        by_axis = gains_by_axis(index.tree.arrays, index.project(q)[0], index.path(id), context=1.0)
         assert by_axis.sum() == pytest.approx(why.score, abs=1e-9)
         assert sum(axis.contribution for axis in why.axes) == pytest.approx(why.score, abs=1e-9)  # there are only three
         sizes = [abs(axis.contribution) for axis in why.axes]

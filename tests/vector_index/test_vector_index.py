@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from gossamer import VectorIndex, Whitener
+from gossamer import CobwebTree, VectorIndex, Whitener
 from gossamer.errors import (
     ClosedError,
     CorruptError,
@@ -22,6 +23,7 @@ from gossamer.errors import (
     DuplicateIdError,
     GossamerError,
     InputError,
+    NotAnIndexError,
     NotFiniteError,
     ParameterError,
     StateError,
@@ -108,7 +110,8 @@ def test_acuity_follows_the_variance() -> None:
     np.testing.assert_allclose(raw.tree.acuity, 5 * X.var(axis=0).mean(), rtol=1e-4)
     white = VectorIndex(12)
     white.add(X)
-    np.testing.assert_allclose(white.tree.acuity, 5 * white.project(X).var(axis=0).mean(), rtol=0.05)
+    assert white.whitener is not None
+    np.testing.assert_allclose(white.tree.acuity, 5 * white.whitener.transform(X).var(axis=0).mean(), rtol=1e-4)
     assert VectorIndex(12, preset="paper").tree.acuity == white.tree.PAPER_ACUITY
     assert VectorIndex(12, acuity=0.7).tree.acuity == 0.7
 
@@ -160,8 +163,9 @@ def test_ties_are_ordered_by_id() -> None:
 # -- searching and explaining ------------------------------------------------------------------------
 
 
-def test_the_gains_of_a_path_add_up_to_the_score() -> None:
-    index, X = VectorIndex(12), embeddings(1200)
+@pytest.mark.parametrize("options", [{}, {"context": 0.3}, {"preset": "paper"}, {"structure": "cobweb"}])
+def test_the_gains_of_a_path_add_up_to_the_score(options: Any) -> None:
+    index, X = VectorIndex(12, whitener=Whitener(n_components=8), **options), embeddings(1200)
     index.add(X)
     Q = embeddings(4, seed=3)
     found = index.search(Q, k=5)
@@ -236,7 +240,7 @@ def test_the_nearest_are_what_a_search_finds_with_their_cosines(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [5, 1200])
-def test_rough_cosines_are_as_near_as_they_say(n: int) -> None:
+def test_cosines_are_within_their_bounds(n: int) -> None:
     rng = np.random.default_rng(8)
     E = (rng.normal(size=(n, 8)) * rng.choice([1e-9, 1.0, 1e9], n)[:, None]).astype(np.float32)
     index = VectorIndex(dim=8)
@@ -244,9 +248,22 @@ def test_rough_cosines_are_as_near_as_they_say(n: int) -> None:
     index.delete([1, 3])
     alive = np.array([number for number in range(n) if number not in (1, 3)])
     for x in index.project(np.concatenate([E[:3], np.zeros((1, 8), np.float32)])):
-        rough = index.similarity_to_all(x)
-        assert rough.error < 1e-5
-        np.testing.assert_allclose(rough.cosines[alive], index.similarity(x, alive), atol=rough.error)
+        bounds, exact = index.similarity_bounds(x), index.similarity(x, alive)
+        assert (bounds.least[alive] <= exact).all()
+        assert (exact <= bounds.most[alive]).all()
+
+
+@pytest.mark.parametrize(("n", "links"), [(5, True), (3000, True), (3000, False)])
+def test_bounds_of_cosines_are_narrow(n: int, links: bool) -> None:
+    rng = np.random.default_rng(9)
+    index = VectorIndex(dim=48, links=links)
+    index.add((rng.normal(size=(n, 48)) / (1 + np.arange(48)) ** 0.5).astype(np.float32))
+    x = index.project(rng.normal(size=(1, 48)).astype(np.float32))[0]
+    bounds = index.similarity_bounds(x)
+    exact = index.similarity(x, np.arange(n))
+    assert (bounds.least <= exact).all()
+    assert (exact <= bounds.most).all()
+    assert (bounds.most - bounds.least).max() < 0.08
 
 
 def test_paths_and_projections_of_several() -> None:
@@ -374,9 +391,12 @@ def test_a_closed_index_says_so() -> None:
     index = VectorIndex(3)
     index.add(np.eye(3))
     index.close()
-    for call in (lambda: index.add(np.eye(3)), lambda: index.search([0, 0, 0]), lambda: index.remove([0]), index.check):
+    calls: list[Any] = [lambda: index.add(np.eye(3)), lambda: index.search([0, 0, 0]), lambda: index.remove([0])]
+    calls += [index.check, lambda: len(index), lambda: 0 in index, lambda: index.project([0, 0, 0])]
+    for call in calls:
         with pytest.raises(ClosedError, match="closed"):
             call()
+    assert "documents=0" in repr(index)
 
 
 # -- disk --------------------------------------------------------------------------------------------
@@ -593,3 +613,165 @@ def test_auto_acuity_without_variance_goes_by_size(rows: int) -> None:
     X = np.full((rows, 4), 3.0, np.float32)
     assert auto_acuity(X) == (45.0 if rows else 5.0)
     assert auto_acuity(0.0 * X) == 5.0
+
+
+@pytest.mark.parametrize("passes", [0, -1, True, "x", 1.5])
+@pytest.mark.parametrize("name", ["rebuild", "refine"])
+def test_a_rebuild_that_is_refused_changes_nothing(name: str, passes: Any) -> None:
+    index = VectorIndex(12)
+    index.add(embeddings(60))
+    nodes, operation = index.tree.stats(), index.operation
+    with pytest.raises(ParameterError, match="passes"):
+        getattr(index, name)(passes)
+    assert (index.tree.stats(), index.operation) == (nodes, operation)
+
+
+@pytest.mark.parametrize("whitener", ["x", 5, Whitener, PCA(3), Whitener(n_components=7), Whitener(strength=2.0)])
+def test_a_wrong_whitener_is_refused_at_once(whitener: Any) -> None:
+    with pytest.raises(ParameterError):
+        VectorIndex(6, whitener=whitener)
+
+
+def test_nothing_changed_since_the_newest_operation() -> None:
+    index = VectorIndex(12, whitener=None)
+    assert index.changes(0) == []
+    for seed in range(3):
+        index.add(embeddings(200, seed=seed))
+        index.settle()
+        assert index.changes(index.operation) == []
+    index.add(embeddings(150, seed=9) + np.float32(5))
+    assert index.changes(index.operation) == []
+    assert index.changes(index.operation - 1) != []
+    for wrong in (index.operation + 1, "x", None, True, 1.0):
+        with pytest.raises(ParameterError, match="since"):
+            index.changes(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["guided", "path-sum", "best-first"])
+@pytest.mark.parametrize("kind", [int, str])
+@pytest.mark.parametrize("alike", [True, False])
+def test_fewer_answers_are_the_first_of_more(method: Any, kind: type, alike: bool) -> None:
+    """Of documents that score the same those of the lowest ids, whatever the order in which they came."""
+    X = np.ones((20, 6)) if alike else np.tile(np.eye(6), (4, 1))[:20]
+    index = VectorIndex(6, whitener=None)
+    index.add(X[:12], ids=[kind(id) for id in range(31, 19, -1)])
+    index.add(X[12:], ids=[kind(id) for id in range(12, 20)])
+    index.delete([kind(30)])
+    most = index.search(np.ones(6), k=30, method=method)
+    if alike or method != "best-first":
+        assert most.ids[0, :19].tolist() == [kind(id) for id in range(12, 32) if id != 30]
+    for k in range(1, 21):
+        found = index.search(np.ones(6), k=k, method=method)
+        assert found.ids.shape == found.scores.shape == (1, k)
+        assert found.ids[0].tolist() == most.ids[0, :k].tolist()
+        np.testing.assert_array_equal(found.scores, most.scores[:, :k])
+    allowed = [kind(id) for id in (31, 14, 22, 13, 27)]
+    if method != "best-first":
+        assert index.search(np.ones(6), k=3, method=method, allowed=allowed).ids[0].tolist() == sorted(allowed)[:3]
+
+
+@pytest.mark.parametrize("recall", [None, 1.0])
+def test_duplicates_at_the_end_of_a_walk_are_by_id(recall: float | None) -> None:
+    X = embeddings(1500)
+    index = VectorIndex(12)
+    index.add(np.concatenate([X, np.tile(X[7], (9, 1))]), ids=list(range(1509, 0, -1)))
+    index.settle()
+    for k in (1, 4, 9):
+        expected = [*range(1, 10), 1502][:k]
+        for q in (X[7], X[7].astype(np.float64), X[[7, 7]]):  # one query by one compiled call, and otherwise
+            assert index.search(q, k=k, recall=recall).ids[0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda v: VectorIndex(6, acuity="x"), ParameterError),  # type: ignore[arg-type]
+        (lambda v: VectorIndex(6, acuity=[1]), ParameterError),  # type: ignore[arg-type]
+        (lambda v: VectorIndex(6, links="no"), ParameterError),  # type: ignore[arg-type]
+        (lambda v: v.delete(None), DtypeError),
+        (lambda v: v.delete(3.5), DtypeError),
+        (lambda v: v.add(np.ones((1, 6)), ids=5), DtypeError),
+        (lambda v: v.add(np.ones((2, 6)), ids="ab"), DtypeError),
+        (lambda v: v.search(np.ones(6), allowed=5), DtypeError),
+        (lambda v: v.search(np.ones(6), within=True), UnknownIdError),
+        (lambda v: v.tree.node(True), UnknownIdError),
+        (lambda v: v.search(np.ones(6), method=np.array(["guided", "path-sum"])), ParameterError),
+        (lambda v: v.search(np.ones(6), method="path-sum", aggregate=np.array(["sum", "mean"])), ParameterError),
+        (lambda v: VectorIndex.load(None), DtypeError),  # type: ignore[arg-type]
+        (lambda v: v.save(None), DtypeError),
+    ],
+)
+def test_what_is_of_the_wrong_kind_is_refused(call: Any, error: type[Exception]) -> None:
+    index = VectorIndex(6, whitener=None)
+    index.add(np.eye(6))
+    with pytest.raises(error):
+        call(index)
+    assert len(index) == 6
+
+
+@pytest.mark.parametrize("method", ["guided", "best-first"])
+def test_a_budget_above_all_nodes_is_none(method: Any) -> None:
+    index = VectorIndex(12, whitener=None)
+    X = embeddings(1500)
+    index.add(X)
+    found = index.search(X[:5], method=method, budget=10**30)
+    np.testing.assert_array_equal(found.ids, index.search(X[:5], method=method, budget=10**6).ids)
+
+
+def test_a_tree_is_not_saved_over_an_index(tmp_path: Path) -> None:
+    index, tree = VectorIndex(3), CobwebTree(3)
+    index.save(tmp_path / "a")
+    tree.save(tmp_path / "b")
+    with pytest.raises(NotAnIndexError, match="holds a vectors, not a tree"):
+        tree.save(tmp_path / "a")
+    with pytest.raises(NotAnIndexError, match="holds a tree, not a vectors"):
+        index.save(tmp_path / "b")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "manifest.json").write_text('{"name": "of another program"}')
+    with pytest.raises(NotAnIndexError):
+        index.save(tmp_path / "c")
+    (tmp_path / "a" / "manifest.json").write_text("damaged")
+    index.save(tmp_path / "a")
+    assert len(VectorIndex.load(tmp_path / "a")) == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 40, 1200])
+def test_assigning_to_a_cobweb_index_descends_as_insertion_does(n: int, tmp_path: Path) -> None:
+    """Where insertion neither merges nor splits, the concepts are the same."""
+    index = VectorIndex(12, whitener=None, structure="cobweb")
+    X = embeddings(n)
+    index.add(X)
+    assert index.assign(X) == [index.path(id)[:-1] or index.path(id) for id in range(n)]
+    Q, same = embeddings(40, seed=7), 0
+    before = index.to_bundle().arrays["tree.parent"].tobytes()
+    assigned = index.assign(Q)
+    index.save(tmp_path)
+    operators = index.tree.stats().operators
+    assert index.to_bundle().arrays["tree.parent"].tobytes() == before
+    for q, path in zip(Q, assigned, strict=True):
+        grown = VectorIndex.load(tmp_path)
+        (id,) = grown.add(q[None])
+        done = {name: count - operators[name] for name, count in grown.tree.stats().operators.items()}
+        if done["merge"] or done["split"]:
+            continue
+        same += 1
+        above = grown.path(id)[: -1 - done["fringe"]]
+        assert above == path if n > 1 else path == (index.tree.root,)
+    assert same > 5
+
+
+def test_fewer_answers_than_k_whose_ids_came_in_another_order() -> None:
+    """A search with a budget ends before it has k documents: past the end there is no leaf to look at."""
+    X = embeddings(300)
+    index = VectorIndex(12, preset="paper", whitener=None)
+    index.add(X, ids=list(range(299, -1, -1)))
+    found = index.search(X[:3], k=10, method="best-first", budget=1).ids
+    assert (found[:, -1] == -1).all()
+
+
+def test_one_query_may_ask_for_more_than_there_is() -> None:
+    X = embeddings(1500)
+    index = VectorIndex(12)
+    index.add(X, ids=list(range(1499, -1, -1)))
+    found = index.search(X[0], k=2000).ids[0]
+    assert sorted(found.tolist()) == [*[-1] * 500, *range(1500)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from gossamer.errors import ParameterError
+from gossamer.whitening.eigen import eigenpairs
 from gossamer.whitening.spectrum import (
     chunks,
     corpus_moments,
@@ -201,3 +202,16 @@ def test_ica_of_one_component_has_nothing_to_turn() -> None:
     _, X = mixed_sources(300)
     a, b = (Whitener(n_components=1, strength=1, ica=ica).fit(X) for ica in (False, True))
     assert a.components_.tobytes() == b.components_.tobytes()
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32 - 1), st.sampled_from(["general", "low rank", "equal", "graded"]))
+def test_eigenpairs_are_those_of_lapack(dim: int, seed: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(dim if kind != "low rank" else max(1, dim // 3), dim))
+    A = A * (np.geomspace(1, 1e-6, dim) if kind == "graded" else 1.0)
+    matrix = np.eye(dim) * 3.5 if kind == "equal" else A.T @ A
+    values, vectors = eigenpairs(matrix)
+    scale = max(float(values[-1]), 1e-300)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix), atol=1e-13 * scale)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(dim), atol=1e-13)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-13 * scale)

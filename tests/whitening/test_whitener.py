@@ -143,11 +143,7 @@ def test_unfitted_is_an_error_of_both_families(tmp_path: Path) -> None:
     assert not (tmp_path / "w").exists()
 
 
-def expected_failures(_: Whitener) -> dict[str, str]:
-    return {"check_dtype_object": "arrays of Python objects are refused, with the conversion to use"}
-
-
-@parametrize_with_checks([Whitener()], expected_failed_checks=expected_failures)  # type: ignore[untyped-decorator]
+@parametrize_with_checks([Whitener()])  # type: ignore[untyped-decorator]
 def test_scikit_learn_estimator(estimator: Whitener, check: Any) -> None:
     check(estimator)
 

@@ -6,7 +6,7 @@ Public names (`VectorIndex`, `CobwebTree`, `Whitener`, `Index`) are imported whe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -22,18 +22,20 @@ from gossamer.errors import InputError
 from gossamer.files.bundle import write_bundle
 from gossamer.graph.calibration import Effort
 from gossamer.graph.search_graph import SearchGraph, neighbours_wanted
+from gossamer.graph.walk import Filter, search_rows
 from gossamer.lexical.analysis import USUAL, detect_language
 from gossamer.lexical.query_text import parse
 from gossamer.lexical.scores import AUTO, LexicalScores, Weight
 from gossamer.lexical.words import Words, WordsOf
-from gossamer.rank.guided import effort_for, prepare, search_with_effort
+from gossamer.rank.guided import effort_for, prepare, search_for, search_with_effort
 from gossamer.rank.request import SearchRequest
-from gossamer.runtime.jit import kernel, subkernel
+from gossamer.runtime.jit import compiled_for, kernel, subkernel
 from gossamer.runtime.threads import cores
 from gossamer.tree.agglomeration import agglomerate
 from gossamer.tree.arrays import Limit, Meta
 from gossamer.tree.browsing import shown_children
 from gossamer.tree.cuts import best_cut
+from gossamer.tree.scoring import EVERYTHING, Ranked
 from gossamer.tree.structure import parents_first
 from gossamer.vector_index.core import Structure, auto_acuity
 from gossamer.vector_index.presets import PRESETS
@@ -42,8 +44,9 @@ from gossamer.whitening.whitening import Whitening
 __all__ = [
     "AUTO", "Doubles", "Effort", "Floats", "Kernel", "Longs", "Nodes", "Structure", "Weight", "Whitening", "WordIndex",
     "as_vectors", "auto_tree", "best_groups", "cache_folder", "concept_of_size", "cores", "count_leaves",
-    "default_settings", "default_whitening", "group_of_each", "id_of_each", "kernel", "memberships", "nodes_of",
-    "shown_sizes", "source_digest", "structure", "subkernel", "tree_bytes", "use_kernels_of_large_renewals",
+    "default_settings", "default_whitening", "enclosing_concepts", "group_of_each", "id_of_each", "kernel",
+    "memberships", "nodes_of", "shown_sizes", "source_digest", "structure", "subkernel", "tree_bytes",
+    "use_kernels_of_large_renewals", "walk_alone",
 ]  # fmt: skip
 
 _LONGEST: Final = 1.3
@@ -55,6 +58,25 @@ def use_kernels_of_large_renewals() -> None:
     points = np.random.default_rng(0).normal(size=(2_000, 4)).astype(np.float32)
     links = np.random.default_rng(1).integers(0, len(points), (len(points), 8)).astype(np.int32)
     agglomerate(points, np.ones(len(points), np.int64), links=links, by_links=0)
+
+
+def walk_alone(index: VectorIndex, Q: Floats, k: int) -> Callable[[int], object] | None:
+    """The compiled walk for one row of Q, projected beforehand, and nothing else of a search.
+
+    None where an index is so small that no walk answers queries.
+    """
+    state = index.state
+    arrays, graph = state.tree.arrays, state.graph
+    effort = effort_for(arrays, graph, SearchRequest.checked(k, "guided", 0.0)) if graph is not None else None
+    if graph is None or effort is None:
+        return None
+    search = search_for(arrays, k, effort, 0.0)
+    workspace = graph.workspaces.take(arrays, search.width)
+    found = Ranked(np.empty((1, k), np.int64), np.empty((1, k)), np.empty(1, np.int64))
+    fixed = search, Filter(EVERYTHING, EVERYTHING), workspace, found
+    rows = [row[None] for row in state.project(Q)]
+    walk = compiled_for(search_rows, arrays, graph.arrays, rows[0], *fixed)
+    return lambda at: walk(arrays, graph.arrays, rows[at], *fixed)
 
 
 class DefaultSettings(NamedTuple):
@@ -180,6 +202,19 @@ def concept_of_size(index: VectorIndex, size: int) -> int:
     made = int(arrays.meta[Meta.SLOTS])
     inner = np.flatnonzero((arrays.size[:made] > 0) & (arrays.n_children[:made] > 0))
     return int(inner[np.abs(np.log(arrays.size[inner] / size)).argmin()])
+
+
+def enclosing_concepts(index: VectorIndex, ids: Longs, size: int) -> Longs:
+    """For each document the smallest concept around it with at least `size` documents, numbered from 0 on.
+
+    Concepts may lie in each other: a document counts for the smallest one alone.
+    """
+    arrays = index.tree.arrays
+    nodes = arrays.leaf[index.numbers_of(ids.tolist())].astype(np.int64)
+    while (small := (arrays.size[nodes] < size) & (arrays.parent[nodes] != NONE)).any():
+        nodes[small] = arrays.parent[nodes[small]]
+    numbered: Longs = np.unique(nodes, return_inverse=True)[1].astype(np.int64)
+    return numbered
 
 
 def count_leaves(index: VectorIndex, documents: Longs) -> int:

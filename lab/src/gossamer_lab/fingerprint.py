@@ -188,10 +188,11 @@ def of_this_engine(families: Sequence[str]) -> str:
 
 
 def write() -> None:
-    """Keep the answers of this engine."""
-    found = {
-        family: [each if isinstance(each, str) else round(each, 6) for each in answers(family)] for family in FAMILIES
-    }
+    """Keep the answers of this engine; those of a family that are the same but for rounding stay as they are."""
+    before, found = kept(), {}
+    for family in FAMILIES:
+        now = [each if isinstance(each, str) else round(each, 6) for each in answers(family)]
+        found[family] = before[family] if same(now, before.get(family, [])) else now
     KEPT.write_text(json.dumps(found, indent=0) + "\n")
 
 

@@ -40,6 +40,7 @@ PAGES: Final = tuple(
     for name, command, families in (
         ("paper", "eval paper", "retrieval trees words"),
         ("defaults", "eval defaults", "retrieval words"),
+        ("fusion", "eval fusion", "retrieval words trees"),
         ("robustness", "eval robustness", "retrieval words"),
         ("tree", "eval tree", "trees"),
         ("labels", "eval labels", "trees labels"),

@@ -93,9 +93,10 @@ def test_text_and_words_on_texts(questions: Path, tmp_path: Path) -> None:
     arguments = ["--data", str(questions), "--count", "10", "--json", str(tmp_path / "out.json")]
     done = runner.invoke(bench, ["text", *arguments])
     assert done.exit_code == 0, done.output
-    latency, batch, size = json.loads((tmp_path / "out.json").read_text())["tables"]
+    latency, batch, vectors, size = json.loads((tmp_path / "out.json").read_text())["tables"]
     assert {row["call"] for row in latency["rows"]} >= {"dense", "hybrid", "filter, 1 %", "explain", "flat scan"}
-    assert [row["call"] for row in batch["rows"]] == ["dense", "hybrid"]
+    assert len(batch["rows"]) == 4
+    assert [row["call"] for row in vectors["rows"]] == ["VectorIndex.search"]  # so few are compared, not walked to
     assert all(row["value"] >= 0 for row in size["rows"])
     done = runner.invoke(bench, ["words", "--collection", "qqp", *arguments])
     assert done.exit_code == 0, done.output

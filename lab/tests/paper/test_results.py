@@ -24,7 +24,8 @@ PAGES = sorted((CHECKOUT / "docs" / "results").glob("*.md"))
 
 def test_the_pages_are_there() -> None:
     assert {page.stem for page in PAGES} == {
-        "defaults", "labels", "paper", "robustness", "scale", "stream-waits", "stream", "text", "tree", "words",
+        "defaults", "fusion", "labels", "paper", "robustness", "scale", "stream-waits", "stream", "text", "tree",
+        "words",
     }  # fmt: skip
 
 

@@ -16,6 +16,15 @@ from gossamer.errors import GossamerError
 GROUP = "gossamer.commands"
 
 _LAB_EVAL = ("compare", "paper", "defaults", "robustness", "tree")
+_ELSEWHERE = {
+    **dict.fromkeys(("query", "ask", "find"), "gossamer search INDEX QUERY"),
+    **dict.fromkeys(("add", "ingest", "build", "create"), "gossamer index PATHS --to INDEX"),
+    **dict.fromkeys(("list", "ls", "show", "stats", "status"), "gossamer info INDEX, tree INDEX or topics INDEX"),
+    **dict.fromkeys(("remove", "rm", "drop"), "gossamer delete INDEX DOC_ID, or --where"),
+    **dict.fromkeys(("server", "run", "ui", "explore"), "gossamer serve INDEX"),
+}
+"""Names that other programs have for what a command does."""
+
 _ANY = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -38,6 +47,12 @@ def add_extensions(app: typer.Typer, points: Iterable[EntryPoint] | None = None)
     if "eval" not in found and (group := groups.get("eval")) is not None:
         for name in _LAB_EVAL:
             _explain(group, name, _to_install(f"gossamer eval {name}"))
+
+
+def add_hints(app: typer.Typer) -> None:
+    """Let names that commands have elsewhere say what they are called here."""
+    for name, here in _ELSEWHERE.items():
+        _explain(app, name, f"there is no command {name!r}: here it is {here}")
 
 
 def _to_install(command: str) -> str:

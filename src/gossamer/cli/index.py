@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -14,13 +16,14 @@ import typer
 from gossamer.cli.command import INTERRUPTED, command, examples
 from gossamer.cli.formatting import documents
 from gossamer.cli.ingest import BATCH, Ingest, Tally
-from gossamer.cli.opening import opened, prepare_encoder
+from gossamer.cli.opening import is_index, opened, prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
-from gossamer.errors import ParameterError
+from gossamer.errors import InputError, NotAnIndexError, ParameterError
 from gossamer.plain_text import shortened
 
 if TYPE_CHECKING:
+    from gossamer.index import Index
     from gossamer.readers import Reading
 
 EXAMPLES = examples(
@@ -41,6 +44,19 @@ class OnError(StrEnum):
 _MOST_TOLD = 6
 """Kinds of files, or choices of fields, that are told."""
 
+_FILES_TOLD = 3
+"""Files without text that are named."""
+
+_CURES = {
+    "no reader": " (--glob reads those that are text)",
+    "no field with text": " (--text-field names one)",
+    "not read compressed": " (gunzip takes the .gz away)",
+}
+"""What to do about files that were left out, by the reason."""
+
+_LEFT_OUT = ("skipped", "empty", "empty_files", "broken", "binary", "links", "twins")
+"""Attributes of a `Reading` that are told with --json."""
+
 _FITTED = 20_000
 """Documents in a batch for an encoder that learns from the corpus: with small batches it would learn many times."""
 
@@ -49,8 +65,13 @@ _FITTED = 20_000
 def index(
     paths: Annotated[list[str], typer.Argument(metavar="PATHS", help="Files and folders, or - for standard input.")],
     to: Annotated[
-        Path, typer.Option(metavar="INDEX", help="The index: made if it is not there.", autocompletion=complete_index)
-    ],
+        Path | None,
+        typer.Option(
+            metavar="INDEX",
+            help="The index: made if it is not there. Left out, it is notes.gsm for notes/.",
+            autocompletion=complete_index,
+        ),
+    ] = None,
     encoder: Annotated[
         str | None,
         typer.Option(
@@ -96,14 +117,15 @@ def index(
     """
     from gossamer.readers import read
 
-    screen = Screen(json=json, quiet=quiet)
+    _refuse_indexes(paths)
+    screen, to = Screen(json=json, quiet=quiet), _named_after(paths) if to is None else to
     reading = read(
         paths, text_field=text_field, id_field=id_field, glob=glob or None, lines=lines, follow_links=follow_links,
         on_error=on_error.value,
     )  # fmt: skip
     start, tally = time.perf_counter(), Tally()
     made = _create_if_missing(to, encoder, {"max_tokens": max_tokens, "language": language, "preset": preset}, screen)
-    with opened(to, screen, "w", encoder) as ix:
+    with _filling(to, screen, encoder, made=made) as ix:
         if not made:
             prepare_encoder(ix.info().encoder, screen)
         learns = ix.info().encoder.startswith("lsa")
@@ -113,15 +135,39 @@ def index(
         held, others = len(ix), [] if stopped or not tally.seen else ingest.others()
     _report(screen, to, tally, reading, time.perf_counter() - start, held, stopped, others)
     if not tally.seen and not stopped:
-        screen.say("no documents were found: check the paths, or choose files with --glob")
+        if made and not held:
+            shutil.rmtree(to)  # else the next run could not choose its encoder
+        unmade = f", so {to} was not made" if made and not held else ""
+        screen.say(f"no documents were found{unmade}: check the paths, or choose files with --glob")
     if stopped:
         screen.say(f"stopped: {documents(held)} in {to}; run the same command again to go on")
         raise typer.Exit(INTERRUPTED)
 
 
+def _refuse_indexes(paths: Sequence[str]) -> None:
+    for path in paths:
+        if is_index(Path(path)):
+            raise InputError(
+                f"{path} is an index, not a folder of documents: name what it was made of, as in "
+                f"gossamer index notes/ --to {path}, or look into it with: gossamer info {path}"
+            )
+
+
+def _named_after(paths: Sequence[str]) -> Path:
+    """The index that gets its name from the only folder or file that is read; it lies in the current folder."""
+    stem = Path(paths[0]).resolve().name.partition(".")[0] if len(paths) == 1 and paths[0] != "-" else ""
+    if not stem:
+        raise typer.BadParameter("say where the index goes, as in --to notes.gsm", param_hint="--to")
+    return Path(f"{stem}.gsm")
+
+
 def _create_if_missing(path: Path, encoder: str | None, options: Mapping[str, Any], screen: Screen) -> bool:
     """Create the index, with the options that are not None, if there is none; returns whether it was created."""
     chosen = {name: value for name, value in options.items() if value is not None}
+    if path.is_dir() and any(path.iterdir()) and not is_index(path) and path.suffix != ".gsm":
+        raise NotAnIndexError(
+            f"--to names an index, new or there already, and {path} is another folder: as in notes.gsm"
+        )
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         for name in chosen:
             option = f"--{name.replace('_', '-')}"
@@ -136,6 +182,22 @@ def _create_if_missing(path: Path, encoder: str | None, options: Mapping[str, An
             chosen["max_tokens"] = chosen["max_tokens"] or None
         Index.create(path, name, **chosen).close()
     return True
+
+
+@contextmanager
+def _filling(path: Path, screen: Screen, encoder: str | None, *, made: bool) -> Iterator[Index]:
+    """The index, to add to. One that was made just now is removed where an error leaves it empty."""
+    empty = False
+    try:
+        with opened(path, screen, "w", encoder) as ix:
+            try:
+                yield ix
+            except BaseException:
+                empty = made and not len(ix)
+                raise
+    finally:
+        if empty:
+            shutil.rmtree(path)  # else the next run could not choose its encoder
 
 
 def _run(ingest: Ingest, reading: Reading, size: int, prune: bool, screen: Screen) -> bool:
@@ -173,7 +235,7 @@ def _report(
 ) -> None:
     rate = tally.seen / max(seconds, 1e-9)
     if screen.json:
-        left_out = {name: getattr(reading, name) for name in ("skipped", "empty", "broken", "binary", "links")}
+        left_out = {name: getattr(reading, name) for name in _LEFT_OUT}
         unread = [
             {"suffix": suffix, "reason": reason, "files": count} for (suffix, reason), count in reading.unread.items()
         ]
@@ -213,8 +275,14 @@ def _told_unread(reading: Reading) -> Iterator[str]:
         reasons.setdefault(reason, []).append(kind)
     for reason, kinds in reasons.items():
         more = f" and {len(kinds) - _MOST_TOLD} other kinds" if len(kinds) > _MOST_TOLD else ""
-        cure = " (--glob reads those that are text)" if reason == "no reader" else ""
+        cure = _CURES.get(reason, "")
         yield f"not read: {', '.join(kinds[:_MOST_TOLD])}{more}: {reason}{cure}"
     counts = {"binary": reading.binary, "without text": reading.empty, "broken": reading.broken}
     if any(counts.values()):
         yield "not read: " + ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    if reading.empty_files:
+        rest = " (--json lists all)" if len(reading.empty_files) > _FILES_TOLD else ""
+        yield f"without text: {', '.join(reading.empty_files[:_FILES_TOLD])}{rest}"
+    if reading.twins:
+        links = "link" if reading.twins == 1 else "links"
+        yield f"{reading.twins:,} {links} to files that are read anyway"

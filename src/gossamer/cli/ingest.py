@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gossamer.errors import GossamerError, InputError, UnknownIdError
@@ -20,6 +21,7 @@ from gossamer.errors import GossamerError, InputError, UnknownIdError
 if TYPE_CHECKING:
     from gossamer.index import Encoded, Index
     from gossamer.readers import OnError, Record
+    from gossamer.results import Document
 
 BATCH: Final = 500
 """Records in a batch, if they are short: about a second with the default encoder. Stopping loses up to two batches."""
@@ -71,13 +73,16 @@ class _Batch:
     """Records in this batch."""
     unchanged: int
     changed: list[Record]
-    stored: Mapping[str, tuple[str, str]]
-    """Text and metadata that the index holds under these ids, by id."""
+    stored: Mapping[str, Document]
+    """What the index holds under these ids, by id."""
 
     @property
     def texts(self) -> list[str]:
         """Texts that have to be encoded; of the other records only the metadata changed."""
-        return [record.text for record in self.changed if self.stored.get(record.id, ("",))[0] != record.text]
+        return [record.text for record in self.changed if not self._holds_text(record)]
+
+    def _holds_text(self, record: Record) -> bool:
+        return record.id in self.stored and self.stored[record.id].text == record.text
 
 
 class Ingest:
@@ -105,6 +110,7 @@ class Ingest:
         If reading fails, what was read before is written, and then the error is raised.
         """
         waiting: _Batch | None = None
+        report = _ascending(report)
         with _encoding_ahead(self._ix.encode, share_cores=not self._learns) as ahead:
             for batch in self._batches(records, size):
                 encoded = ahead.take()
@@ -112,6 +118,7 @@ class Ingest:
                     ahead.start(batch.texts, _progress(batch, report))
                 if waiting is not None:
                     self._write(waiting, encoded, _progress(waiting, report))
+                    report(waiting.before + waiting.records)
                 waiting = batch
         if self._failure is not None:
             raise self._failure
@@ -131,9 +138,10 @@ class Ingest:
         before, self._read = self._read, self._read + len(records)
         batch = [record for record in records if self._first_time(record)]
         stored = self._stored(record.id for record in batch if record.id in self._known)
-        changed = [record for record in batch if stored.get(record.id) != _content(record)]
+        changed = [record for record in batch if not _is_held(record, stored.get(record.id))]
         if self._known and not stored and before == 0:
             self._refuse_other_ids(changed)
+            self._refuse_other_folder(changed[:_COMPARED])
         return _Batch(before, len(records), len(batch) - len(changed), changed, stored)
 
     def _refuse_other_ids(self, records: list[Record]) -> None:
@@ -143,15 +151,28 @@ class Ingest:
         the metadata of the old document, or the old id in the metadata of the new one.
         """
         for record in records[:_COMPARED]:
-            for field, value in record.metadata.items():
+            for field, value in record.own_metadata.items():
                 found = self._stored(
                     iter([str(value)] if isinstance(value, str | int) and str(value) in self._known else [])
                 )
-                if any(text == record.text for text, _ in found.values()):
+                if any(document.text == record.text for document in found.values()):
                     raise _other_ids(record, str(value), f"--id-field {field}")
             for document in self._ix.get(self._with_value(record.id)):
                 if document.text == record.text:
                     raise _other_ids(record, document.id, "the --id-field of before, or none")
+
+    def _refuse_other_folder(self, records: list[Record]) -> None:
+        """Raise if the first documents are all there already, since a folder above or below theirs was read before."""
+        before = ""
+        for record in records:
+            alike = [id for id in self._known if id.endswith(f"/{record.id}") or record.id.endswith(f"/{id}")]
+            found = self._stored(iter(alike[:_COMPARED]))
+            there = [id for id, document in found.items() if document.text == record.text]
+            if not there:
+                return
+            before = before or there[0]
+        if records:
+            raise _other_ids(records[0], before, "the folder that was read before: ids are paths within it")
 
     def _with_value(self, value: str) -> list[str]:
         """Ids of documents with `value` in their metadata, under a name that the first of them by id has."""
@@ -194,7 +215,7 @@ class Ingest:
             stored = self._stored(record.id for record in records)
         except GossamerError:
             return False
-        return bool(records) and all(stored.get(record.id) == _content(record) for record in records)
+        return bool(records) and all(_is_held(record, stored.get(record.id)) for record in records)
 
     def others(self) -> list[str]:
         """The ids of documents that none of the sources holds: of other sources, or of files that are gone."""
@@ -211,7 +232,7 @@ class Ingest:
         self._tally.pruned = self._ix.delete(gone)
 
     def _first_time(self, record: Record) -> bool:
-        content = hash(_content(record))
+        content = hash((record.text, _canonical(record.own_metadata)))
         if record.id not in self._seen:
             self._seen[record.id] = content
             return True
@@ -223,7 +244,7 @@ class Ingest:
         self._tally.repeated += 1
         return False
 
-    def _stored(self, ids: Iterator[str]) -> dict[str, tuple[str, str]]:
+    def _stored(self, ids: Iterator[str]) -> dict[str, Document]:
         wanted = list(ids)
         while True:
             try:
@@ -231,7 +252,7 @@ class Ingest:
                 break
             except UnknownIdError:  # another process has deleted it meanwhile
                 wanted = [id for id in wanted if id in self._ix]
-        return {document.id: (document.text, _canonical(document.metadata)) for document in documents}
+        return {document.id: document for document in documents}
 
 
 def _other_ids(record: Record, id: str, before: str) -> InputError:
@@ -252,13 +273,35 @@ def _some(records: Iterator[Record], most: int, most_characters: int) -> list[Re
     return taken
 
 
+def _ascending(report: Report) -> Report:
+    """Leave out numbers below one that was reported: a batch is written while the next one is encoded."""
+    lock, highest = Lock(), 0
+
+    def told(seen: int) -> None:
+        nonlocal highest
+        with lock:
+            highest = max(highest, seen)
+            report(highest)
+
+    return told
+
+
 def _progress(batch: _Batch, report: Report) -> Progress:
     """Report documents processed, from the share of a batch that is encoded."""
     return lambda done, total: report(batch.before + batch.records * done // total)
 
 
-def _content(record: Record) -> tuple[str, str]:
-    return record.text, _canonical(record.metadata)
+def _is_held(record: Record, document: Document | None) -> bool:
+    """Whether the index holds a record as it is. When its file was modified does not matter: a mere touch is no change,
+    and the time that is kept is that of the content."""
+    if document is None or document.text != record.text:
+        return False
+    ignored = record.of_file & {"modified"}
+    return _canonical(_without(document.metadata, ignored)) == _canonical(_without(record.metadata, ignored))
+
+
+def _without(metadata: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    return {name: value for name, value in metadata.items() if name not in names} if names else metadata
 
 
 def _canonical(metadata: dict[str, Any]) -> str:

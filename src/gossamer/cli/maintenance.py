@@ -15,7 +15,7 @@ from gossamer.cli.formatting import documents
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import EncoderName, IndexPath, Json, Quiet, Where, complete_encoder, parse_where
 from gossamer.cli.screen import Screen
-from gossamer.plain_text import one_line
+from gossamer.plain_text import one_line, shortened
 
 if TYPE_CHECKING:
     from gossamer.results import IndexInfo
@@ -119,6 +119,8 @@ def delete(
         screen.show(f"{documents(len(found))} would be deleted{names}")
     else:
         screen.show(f"{documents(deleted)} deleted, {left:,} left")
+    if unknown := [id for id in dict.fromkeys(chosen) if id not in known]:
+        screen.say(f"not in the index: {shortened(', '.join(map(repr, unknown)), 200)}")
 
 
 def _with_stdin(ids: list[str]) -> list[str]:

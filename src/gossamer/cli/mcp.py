@@ -31,7 +31,7 @@ def mcp(
     """Serve an index to a language model: search, contents, topics, read, explain, more_like and novelty as tools.
 
     Speaks the Model Context Protocol on standard input and output, as assistants start it. Several may serve one index
-    at a time; with --write one of them. Documents that come from elsewhere are seen at the next call.
+    at a time, with --write as well. Documents that come from elsewhere are seen at the next call.
     """
     if find_spec("mcp") is None:
         raise MissingExtraError("The MCP server", "mcp")

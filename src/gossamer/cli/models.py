@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from gossamer.index import KnownEncoder
 
 app = typer.Typer(
-    help="Encoders and model files: list, pull, path.",
-    no_args_is_help=True,
+    help="Encoders and model files: list (also without a command), pull, path.",
+    invoke_without_command=True,
     epilog=examples("gossamer models list", "gossamer models pull minilm"),
 )
 
@@ -60,6 +60,13 @@ def list_(json: Json = False) -> None:
         facts = [size, f"{model.dim:,} dimensions", model.languages, model.about]
         typer.secho(model.name, bold=True)  # on one line, so that it can be pasted
         screen.show(Padding(f"{'; '.join(facts)}{_missing(model)}", (0, 0, 0, 4)))
+
+
+@app.callback()
+def listed(context: typer.Context) -> None:
+    """List encoders where no command is named."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_, debug=False)
 
 
 def _missing(model: KnownEncoder) -> str:

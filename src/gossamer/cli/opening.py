@@ -22,12 +22,36 @@ def opened(
     """Open the index at `path`, and close it at the end of the block."""
     if not path.exists():
         raise NotAnIndexError(f"there is no index at {path}: make one with: gossamer index FILES --to {path}")
-    with screen.working(f"opening {path.name}"):
+    if path.is_dir() and path.suffix != ".gsm" and not is_index(path):
+        raise NotAnIndexError(f"the folder {path} is not an index: {_index_of(path)}")
+    with screen.working(f"opening {path.resolve().name}"):
         from gossamer.index import Index
 
         ix = Index.open(path, encoder, mode=mode)
     with ix:
         yield ix
+
+
+def is_index(path: Path) -> bool:
+    """Whether an index is at `path`, sound or not."""
+    return (path / "documents.sqlite").exists()
+
+
+def _index_of(folder: Path) -> str:
+    """The name of the index of a folder of documents, or how to make it: notes.gsm beside notes, x.gsm in "."."""
+    if folder.name in ("", ".."):  # ".", "..", "/"
+        name = folder.resolve().name
+        beside = Path(f"{name}.gsm") if name else None
+    else:
+        beside = folder.with_name(f"{folder.name}.gsm")
+    if beside is None:
+        return "name one, as in notes.gsm"
+    return f"did you mean {beside}?" if beside.exists() else f"make one of it: gossamer index {folder} --to {beside}"
+
+
+def is_cluster(path: Path) -> bool:
+    """Whether there is a cluster at `path`: see `gossamer cluster`."""
+    return (path / "cluster.json").is_file()
 
 
 def prepare_encoder(name: str, screen: Screen) -> None:

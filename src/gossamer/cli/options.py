@@ -60,7 +60,8 @@ def parse_where(text: str | None) -> dict[str, Any] | None:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise typer.BadParameter(f"not valid JSON ({error})", param_hint="--where") from error
+        message = f"not valid JSON ({error}): write '{{\"year\": 2020}}', with the quotes"
+        raise typer.BadParameter(message, param_hint="--where") from error
     if not isinstance(value, dict):
         raise typer.BadParameter('an object such as {"year": 2020} is needed', param_hint="--where")
     return value

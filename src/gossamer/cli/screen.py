@@ -117,6 +117,9 @@ def _broken_pipe() -> None:
 
 
 def _note(count: int, rate: float, unit: str) -> str:
+    """What is counted so far; nothing before the first, since some work has nothing to count."""
+    if not count:
+        return ""
     if unit == "bytes":
         return f"{count / 1e6:.1f} MB, {rate / 1e6:.1f} MB/s"
     return f"{count:,} {unit}, {rate:,.0f}/s"

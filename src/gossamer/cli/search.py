@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gossamer.cli.command import command, complain, examples
 from gossamer.cli.formatting import excerpt, highlighted, path_shown
-from gossamer.cli.opening import opened, prepare_encoder
+from gossamer.cli.opening import is_index, opened, prepare_encoder
 from gossamer.cli.options import (
     EncoderName,
     Hybrid,
@@ -29,7 +31,7 @@ from gossamer.cli.options import (
     parse_where,
 )
 from gossamer.cli.screen import Screen
-from gossamer.errors import GossamerError
+from gossamer.errors import GossamerError, NotAnIndexError
 from gossamer.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ class Method(StrEnum):
 
 @command
 def search(
+    context: typer.Context,
     index: IndexPath,
     query: Annotated[str | None, typer.Argument(metavar="QUERY", help="What to look for.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Documents to show, at most.")] = 10,
@@ -90,6 +93,9 @@ def search(
     method: Annotated[
         Method, typer.Option(help="How documents are ranked: guided, or by the tree alone as in the paper.")
     ] = Method.GUIDED,
+    text: Annotated[
+        bool, typer.Option("--text/--no-text", help="With --json: the whole text of each, or its passage alone.")
+    ] = True,
     interactive: Annotated[
         bool, typer.Option("--interactive", "-i", help="Ask for more queries; an empty line or Ctrl-D ends it.")
     ] = False,
@@ -102,8 +108,17 @@ def search(
     A path leads from all documents to ever narrower concepts, each named by what sets it apart; the basic level, the
     one people would name first, is bold.
     """
-    if query is None and not interactive:
-        raise typer.BadParameter("say what to look for, or use --interactive", param_hint="QUERY")
+    if context.args:
+        words = " ".join([query or "", *context.args])
+        raise typer.BadParameter(f"put a query of several words in quotes: {shlex.quote(words)}", param_hint="QUERY")
+    if not (query or "").strip() and not interactive:
+        first = "" if index.exists() else f"{str(index)!r} is no index, which comes first; then "
+        raise typer.BadParameter(f"{first}say what to look for, or use --interactive", param_hint="QUERY")
+    if query and not is_index(index) and is_index(Path(query)):
+        raise NotAnIndexError(
+            f"{index} is no index, but {query} is one, and the index comes first: "
+            f"gossamer search {shlex.quote(query)} {shlex.quote(str(index))}"
+        )
     screen = Screen(json=json, quiet=quiet)
     options = {
         "k": k, "where": parse_where(where), "within": within, "hybrid": hybrid_weight(hybrid, weight),
@@ -112,7 +127,7 @@ def search(
     }  # fmt: skip
     with opened(index, screen, encoder=encoder) as ix:
         prepare_encoder(ix.info().encoder, screen)
-        answer = partial(_answer, ix, screen, options, full=full)
+        answer = partial(_answer, ix, screen, options, full=full, text=text)
         if query is not None:
             answer(query)
         if interactive:
@@ -129,13 +144,13 @@ def _boost(recent: str | None) -> dict[str, str] | None:
     return {"field": field, "half_life": half_life}
 
 
-def _answer(ix: Index, screen: Screen, options: dict[str, Any], query: str, *, full: bool) -> None:
+def _answer(ix: Index, screen: Screen, options: dict[str, Any], query: str, *, full: bool, text: bool) -> None:
     start = time.perf_counter()
     with screen.working("searching"):
         hits = ix.search(query, **options)
     seconds = time.perf_counter() - start
     if screen.json:
-        screen.emit(as_json(query, hits, seconds))
+        screen.emit(as_json(query, hits, seconds, text=text))
     elif not hits:
         screen.show(_why_nothing(ix, query, options["min_confidence"]))
     else:
@@ -153,8 +168,9 @@ def _why_nothing(ix: Index, query: str, min_confidence: float) -> str:
     return "nothing found"
 
 
-def as_json(query: str, hits: Hits, seconds: float) -> dict[str, Any]:
-    """The answer to a query as JSON values."""
+def as_json(query: str, hits: Hits, seconds: float, *, text: bool = True) -> dict[str, Any]:
+    """The answer to a query as JSON values; without `text`, hits have their passage alone."""
+    shown = [name for name in _FIELDS if text or name != "text"]
     return {
         "query": query,
         "seconds": round(seconds, 4),
@@ -162,7 +178,7 @@ def as_json(query: str, hits: Hits, seconds: float) -> dict[str, Any]:
         "hits": [
             {
                 "rank": rank,
-                **{name: getattr(hit, name) for name in _FIELDS},
+                **{name: getattr(hit, name) for name in shown},
                 "path": concept_path(hit.path),
                 **({} if hit.explanation is None else {"explanation": hit.explanation.to_dict()}),
             }
@@ -244,7 +260,7 @@ def queries(ask: Callable[[], str]) -> Iterator[str]:
         except EOFError:
             return
         except KeyboardInterrupt:
-            typer.echo(err=True)
+            typer.echo("\n(an empty line or Ctrl-D ends this)", err=True)
             continue
         if not line:
             return

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from gossamer.cli.command import command, examples
-from gossamer.cli.opening import opened, prepare_encoder
+from gossamer.cli.opening import is_cluster, opened, prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_index
 from gossamer.cli.screen import Screen
 from gossamer.errors import ParameterError, UnknownFieldWarning, UntrustedEncoderError
@@ -45,6 +46,10 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="Allow this encoder, which can bring code: st:MODEL, hf:MODEL."),
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(envvar="RAY_ADDRESS", metavar="HOST:PORT", help="The Ray cluster to join, to serve a cluster."),
+    ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Take no changes; see those of others.")] = False,
     max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 8 * 2**20,
     max_k: Annotated[int, typer.Option(min=1, help="Answers to a search.")] = 1000,
@@ -69,7 +74,7 @@ def serve(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Serve indexes over HTTP until Ctrl-C: an API under /v1, and a page to explore them at /.
+    """Serve indexes, and clusters, over HTTP until Ctrl-C: an API under /v1, and a page to explore them at /.
 
     The first index answers at /v1, each of them at /v1/indexes/NAME. Log lines on standard error are JSON.
     """
@@ -95,14 +100,14 @@ def serve(
         log_to_stderr()
     address.check(has_keys=keys is not None and len(keys) > 0)
     warnings.simplefilter("ignore", UnknownFieldWarning)  # who asked is told in the answer
-    with _opened(indexes, screen, encoder or [], read_only=read_only) as found:
+    with _opened(indexes, screen, encoder or [], read_only=read_only, ray=ray) as found:
         app = create_app(Catalog(found, read_only=read_only), keys=keys, limits=limits, origins=cors_origin or ())
         run(app, address, grace=timeout, on_ready=lambda url: _tell(screen, url, list(found)))
 
 
 @contextmanager
 def _opened(
-    given: Sequence[str], screen: Screen, allowed: Sequence[str], *, read_only: bool
+    given: Sequence[str], screen: Screen, allowed: Sequence[str], *, read_only: bool, ray: str | None
 ) -> Iterator[dict[str, Index]]:
     """Open all indexes, with the files of their encoders fetched; by name. They are closed at the end."""
     from gossamer.server.catalog import name_and_path
@@ -115,13 +120,14 @@ def _opened(
             if name in found:
                 raise ParameterError(f"two indexes would be called {name!r}: name one of them, as in other={path}")
             mode: Literal["r", "w"] = "r" if read_only else "w"
+            open_it = partial(_cluster, path, screen, ray) if is_cluster(path) else partial(opened, path, screen, mode)
             try:
-                found[name] = stack.enter_context(opened(path, screen, mode))
+                found[name] = stack.enter_context(open_it())
             except UntrustedEncoderError as error:
                 if error.encoder not in allowed:
                     raise
                 used.add(error.encoder)
-                found[name] = stack.enter_context(opened(path, screen, mode, error.encoder))
+                found[name] = stack.enter_context(open_it(encoder=error.encoder))
             used.add(found[name].info().encoder)
             prepare_encoder(found[name].info().encoder, screen)
         for each in allowed:
@@ -130,6 +136,17 @@ def _opened(
                     f"no index here has the encoder {each!r}: they have {', '.join(map(repr, sorted(used)))}"
                 )
         yield found
+
+
+@contextmanager
+def _cluster(path: Path, screen: Screen, ray: str | None, encoder: str | None = None) -> Iterator[Index]:
+    """Open a cluster, which the server uses as an index: it has the methods that routes call."""
+    with screen.working(f"opening {path.name}"):
+        from gossamer.cluster import Cluster
+
+        cluster = Cluster.open(path, encoder, address=ray)
+    with cluster:
+        yield cast("Index", cluster)
 
 
 def _tell(screen: Screen, url: str, names: list[str]) -> None:

@@ -78,7 +78,10 @@ def topics(
     if screen.json:
         screen.emit({"topics": rows, **({} if by is None else {"by": by, "values": values})})
     elif csv is None and parquet is None:
-        screen.show(_table(rows, values, examples, several=len(cuts) > 1) if rows else "the index is empty")
+        held = [row for row in rows if row["size"]]
+        screen.show(_table(held, values, examples, several=len(cuts) > 1) if held else "the index is empty")
+        if len(held) < len(rows):
+            screen.say(f"{len(rows) - len(held):,} more groups hold parts of documents that are mostly in others")
 
 
 def _sizes(n: int | None, levels: str | None) -> list[int]:

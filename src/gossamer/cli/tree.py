@@ -127,7 +127,7 @@ class _Job:
                     concept=self.concept,
                     depth=_DEPTH[purpose] if self.depth is None else self.depth,
                     most=self.most or _MOST[purpose],
-                    progress=bar,
+                    progress=lambda shown, most: bar(shown, None),  # how many there are is not known
                 )
         if branch is None or self.query is None:
             return branch

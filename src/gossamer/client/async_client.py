@@ -20,6 +20,7 @@ from gossamer.results import (
     Since,
     Topics,
 )  # fmt: skip
+from gossamer.results.other_names import SEARCH, telling_arguments
 
 _T = TypeVar("_T")
 
@@ -46,6 +47,7 @@ class AsyncClient(transport.BaseClient):
         await self.close()
 
     async def _do(self, call: Call[_T]) -> _T:
+        self._check_open()
         for tried in range(self._retries + 1):
             try:
                 response = await self._http.request(**transport.request_of(call))
@@ -80,6 +82,7 @@ class AsyncClient(transport.BaseClient):
 
         They are added batch by batch: `progress` is called with the number that is durable. After an error, those stay.
         """
+        self._check_open()
         seen = transport.StreamProgress()
         body = _lines(documents)
         try:
@@ -114,6 +117,7 @@ class AsyncClient(transport.BaseClient):
 
     # -- searching ---------------------------------------------------------------------------------
 
+    @telling_arguments(SEARCH)
     async def search(
         self,
         query: str | None = None,
@@ -130,12 +134,17 @@ class AsyncClient(transport.BaseClient):
         group_by: str | None = None,
         boost: Mapping[str, Any] | None = None,
         method: Literal["guided", "path-sum", "best-first"] = "guided",
+        text: bool = True,
     ) -> Hits:
-        """The k best documents, best first. See `Index.search`."""
+        """The k best documents, best first. See `Index.search`; `text=False` leaves each hit's `text` empty.
+
+        An answer then is as short as the passages and the metadata of its hits, however long the documents are.
+        """
         return await self._do(
             calls.search(
                 query, vector, k=k, where=where, within=within, hybrid=hybrid, recall=recall, explain=explain,
                 min_confidence=min_confidence, diversity=diversity, group_by=group_by, boost=boost, method=method,
+                text=text,
             )
         )  # fmt: skip
 

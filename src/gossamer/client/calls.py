@@ -23,6 +23,7 @@ from gossamer.results import (
     Plane,
     Since,
     Topics,
+    as_levels,
     operation_or_moment,
 )  # fmt: skip
 
@@ -51,10 +52,12 @@ class Call(Generic[_T]):
 
 
 def search(query: str | None, vector: Vector, **options: Any) -> Call[Hits]:
-    """`Index.search`; `options` are its other arguments, by name."""
+    """`Index.search`; `options` are its other arguments, by name, and `text`: whether hits have their whole text."""
+    if options.get("text", True):
+        options.pop("text", None)  # older servers do not know it
 
     def read(answer: Any) -> Hits:
-        found = decode(list[Hit], answer["hits"])
+        found = decode(list[Hit], [{"text": "", **hit} for hit in answer["hits"]])
         return Hits(found, visited=answer["visited"], warnings=tuple(answer.get("warnings", ())))  # older servers: none
 
     return Call("POST", "/search", read, {**_query(query, vector), **options, "concepts": True})
@@ -165,7 +168,7 @@ def topics(n: int | None, levels: Sequence[int] | None, assignments: bool) -> Ca
     """`Index.topics`, always as a list."""
     if (n is None) == (levels is None):
         raise ParameterError("topics takes the number of groups, as in topics(8), or levels, as in [8, 40, 200]")
-    params: dict[str, Any] = {"n": n} if n is not None else {"levels": ",".join(map(str, levels or []))}
+    params: dict[str, Any] = {"n": n} if n is not None else {"levels": ",".join(map(str, as_levels(levels)))}
     params["assignments"] = assignments
     return Call("GET", "/topics", lambda answer: decode(list[Topics], answer["levels"]), params=params)
 

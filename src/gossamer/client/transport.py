@@ -6,12 +6,13 @@ import json
 import re
 import ssl
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar
 from urllib.parse import quote
 
 from gossamer import __version__, errors
 from gossamer.client.calls import Call
-from gossamer.errors import MissingExtraError, ParameterError, ServiceError, UnreachableError
+from gossamer.errors import ClosedError, MissingExtraError, ParameterError, ServiceError, UnreachableError
+from gossamer.results.other_names import unknown_attribute
 
 if TYPE_CHECKING:
     import httpx
@@ -63,7 +64,7 @@ class BaseClient:
             import httpx
         except ImportError as error:
             raise MissingExtraError("The client", "client") from error
-        if not url.startswith(("http://", "https://")):
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
             raise ParameterError(f"url must begin with http:// or https://, got {url!r}: as in http://127.0.0.1:8080")
         self._httpx = httpx
         self._url = url.rstrip("/") + ("/v1" if index is None else f"/v1/indexes/{quote(index, safe='')}")
@@ -73,6 +74,15 @@ class BaseClient:
             headers["Authorization"] = f"Bearer {key}"
         kind = getattr(httpx, self._KIND)
         self._http = kind(base_url=self._url, headers=headers, timeout=timeout, verify=verify, transport=transport)
+
+    if not TYPE_CHECKING:  # else types would not find misspelt names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise unknown_attribute(self, name)
+
+    def _check_open(self) -> None:
+        if self._http.is_closed:
+            raise ClosedError(f"this client was closed: make a new {self._KIND}")
 
     def _pause(self, call: Call[Any], response: httpx.Response, tried: int) -> float | None:
         """Seconds to wait before the request is sent again; None if it is not."""

@@ -138,6 +138,8 @@ def check_texts(texts: Sequence[str], *, what: str = "texts") -> list[str]:
     for row, text in enumerate(rows):
         if not isinstance(text, str):
             raise DtypeError(f"{what}: row {row} is {type(text).__name__}, not a string: convert it or leave it out")
+        if type(text) is not str:  # of NumPy, say: they are written and compared as plain strings
+            rows[row] = str.__str__(text)
         if not text or text.isspace():
             raise EmptyTextError(f"{what}: row {row} is empty: leave it out or give it some text")
         if not text.isascii():

@@ -22,8 +22,8 @@ import numpy as np
 from gossamer.array_types import NONE
 from gossamer.explain.basic_level import basic_level, weights
 from gossamer.explain.labelling import Label, Labels
-from gossamer.explain.passages import SHOWN, SNIPPET, Passage, Texts
-from gossamer.plain_text import beginning, shortened
+from gossamer.explain.passages import SNIPPET, Texts, as_exemplar
+from gossamer.plain_text import shortened
 from gossamer.results import Concept, Exemplar
 from gossamer.runtime import deadline
 from gossamer.tree.arrays import Meta, TreeArrays
@@ -127,54 +127,50 @@ class Concepts:
     def _find(self, tree: CobwebTree, words: Wording, paths: list[Path]) -> Mapping[int, _Described]:
         """All nodes of these paths as they are now. Where all are cached, no lock is taken."""
         now, labels = int(tree.arrays.meta[Meta.CHANGES]), words.labels
-        nodes = dict.fromkeys(chain.from_iterable(paths))
-        if self._tree is not None and self._tree() is tree and self._made is words.tree_made:
-            known = self._known  # read after the tree: `_renew` sets them in the other order
-            found = {
-                node: each for node in nodes if (each := known.get(node)) and each.seen == now and each.labels is labels
-            }
-            if len(found) == len(nodes):
-                return found
-        with deadline.holding(self._lock):
-            return self._renew(tree, words, paths, now)
+        # `_known` is read after the tree: `_renew` sets them in the other order.
+        known = self._known if self._tree is not None and self._tree() is tree and self._made is words.tree_made else {}
+        found: dict[int, _Described] = {}
+        missing: dict[int, Path] = {}
+        for path in paths:
+            for steps, node in enumerate(path, 1):
+                if node in found or node in missing:
+                    continue
+                each = known.get(node)
+                if each is not None and each.seen == now and each.labels is labels:
+                    found[node] = each
+                else:
+                    missing[node] = path[:steps]
+        if missing:
+            with deadline.holding(self._lock):
+                found |= self._renew(tree, words, missing, now)
+        return found
 
-    def _renew(self, tree: CobwebTree, words: Wording, paths: list[Path], now: int) -> dict[int, _Described]:
-        """The same, where some are not cached or have changed."""
+    def _renew(self, tree: CobwebTree, words: Wording, path_of: Mapping[int, Path], now: int) -> dict[int, _Described]:
+        """Nodes that are not cached or may have changed, given with the paths that lead to them."""
         if self._tree is None or self._tree() is not tree or self._made is not words.tree_made:
             self._known, self._tree, self._made = {}, ref(tree), words.tree_made
         t, known, labels = tree.arrays, self._known, words.labels
-        path_of = _prefixes(paths)
-        outdated = [
-            node for node in path_of if node not in known or known[node].seen != now or known[node].labels is not labels
-        ]
-        inner = [node for node, count in zip(outdated, t.n_children[outdated].tolist(), strict=True) if count]
+        inner = [node for node, count in zip(path_of, t.n_children[list(path_of)].tolist(), strict=True) if count]
         label_of = {node: words.label_of(t, node) for node in inner}
         weight_of = dict(zip(inner, weights(t, inner, tree.root), strict=True)) if inner else {}
+        found: dict[int, _Described] = {}
         fresh: dict[int, Path] = {}
-        for node in outdated:
-            if node in known and known[node].holds(t, path_of[node], label_of.get(node)):
-                known[node].weight = weight_of.get(node, -math.inf)
-                known[node].labels = labels
-                known[node].seen = now  # last: other threads may be reading
+        for node, path in path_of.items():
+            each = known.get(node)
+            if each is not None and each.holds(t, path, label_of.get(node)):
+                each.weight = weight_of.get(node, -math.inf)
+                each.labels = labels
+                each.seen = now  # last: other threads may be reading
+                found[node] = each
             else:
-                fresh[node] = path_of[node]
+                fresh[node] = path
         for node, concept in zip(fresh, _concepts(t, words, fresh, label_of) if fresh else (), strict=True):
             known.pop(node, None)  # so that it counts as new
-            known[node] = _Described(concept, label_of.get(node), weight_of.get(node, -math.inf), now, labels)
-        found = {node: known[node] for node in path_of}
+            each = _Described(concept, label_of.get(node), weight_of.get(node, -math.inf), now, labels)
+            known[node] = found[node] = each
         while len(known) > self._most:
             del known[next(iter(known))]
         return found
-
-
-def _prefixes(paths: Iterable[Path]) -> dict[int, Path]:
-    """The path to every node of paths from the root."""
-    found: dict[int, Path] = {}
-    for path in paths:
-        for steps, node in enumerate(path, 1):
-            if node not in found:
-                found[node] = path[:steps]
-    return found
 
 
 def _marked(path: Sequence[_Described]) -> tuple[Concept, ...]:
@@ -192,16 +188,22 @@ def _concepts(
     nodes = np.array(list(path_of))
     parents = np.array([path[-2] if len(path) > 1 else path[-1] for path in path_of.values()])
     sizes, utilities = t.size[nodes], t.size[nodes] / t.size[parents] * (t.h[parents] - t.h[nodes])
-    inner = [node for node in path_of if node in label_of]
+    inner = list(label_of)
     figures = dict(zip(inner, zip(shown_children_of(t, inner), _spreads(t, inner), strict=True), strict=True))
-    firsts = t.first_document[nodes].tolist()
-    documents: dict[int, tuple[int, ...]] = {node: (first,) for node, first in zip(path_of, firsts, strict=True)}
-    documents |= {node: _exemplars_of(t, node, label_of[node], words.number_of) for node in inner}
+    documents = {
+        node: (first,) if node not in label_of else _exemplars_of(t, node, label, words.number_of)
+        for node, first in zip(path_of, t.first_document[nodes].tolist(), strict=True)
+        if (label := label_of.get(node)) is None or not label.shown
+    }
     wanted = list(dict.fromkeys(chain.from_iterable(documents.values())))
-    shown = dict(zip(wanted, map(_exemplar, words.texts(wanted)), strict=True))
+    shown = dict(zip(wanted, map(as_exemplar, words.texts(wanted)), strict=True))
     for (node, path), size, utility in zip(path_of.items(), sizes.tolist(), utilities.tolist(), strict=True):
         children, spread = figures.get(node, _LEAF)
-        label, exemplars = label_of.get(node), tuple([shown[document] for document in documents[node]])
+        label = label_of.get(node)
+        if node in documents:
+            exemplars = tuple([shown[document] for document in documents[node]])
+        elif label is not None:
+            exemplars = label.shown
         yield Concept(
             id=node,
             size=size,
@@ -226,16 +228,12 @@ def _spreads(t: TreeArrays, inner: Sequence[int]) -> list[float]:
 def _exemplars_of(
     t: TreeArrays, node: int, label: Label | None, number_of: Callable[[int], int | None]
 ) -> tuple[int, ...]:
-    """The documents that stand for an internal node: those of its label, or the first one below it."""
+    """The documents that stand for an internal node whose label shows none: those of the label, or the first below."""
     if label is not None and label.exemplars:
         return tuple(number for passage in label.exemplars if (number := number_of(passage)) is not None)
     while t.n_children[node] > 0:
         node = int(t.first_child[node])
     return (int(t.first_document[node]),)
-
-
-def _exemplar(passage: Passage) -> Exemplar:
-    return Exemplar(passage.id, beginning(passage.text, SHOWN))
 
 
 def text_label(shown: Exemplar, size: int, *, is_leaf: bool) -> str:

@@ -13,7 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gossamer.array_types import NONE
+from gossamer.explain.passages import SNIPPET
 from gossamer.explain.proposals import Proposal, Proposals
+from gossamer.plain_text import shortened
+from gossamer.results import Exemplar
 from gossamer.tree.arrays import TreeArrays
 from gossamer.tree.browsing import concepts_of, shown_children_of, shown_concepts
 
@@ -33,6 +36,8 @@ class Label:
     """As they are written, most distinctive first."""
     exemplars: tuple[int, ...]
     """Ids of passages, which are below the concept that the label is of."""
+    shown: tuple[Exemplar, ...] = ()
+    """The same as people see them; none where an earlier version saved the label."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +139,7 @@ def choose(t: TreeArrays, proposals: Mapping[int, Proposal], family: Family) -> 
             if chosen:
                 keys.add(chosen)
                 above[node] += (chosen,)
-            found[node] = Label(text, proposal.terms, proposal.exemplars)
+            found[node] = Label(text, proposal.terms, proposal.exemplars, proposal.shown)
     return found
 
 
@@ -151,7 +156,7 @@ def _chosen(proposal: Proposal, size: int, keys: set[frozenset[str]], texts: set
                 break
         else:
             chosen = frozenset()
-            text = text or f"“{proposal.quote}” and {size - 1} like it"
+            text = text or f"“{shortened(proposal.shown[0].text, SNIPPET)}” and {size - 1} like it"
     number, plain = 2, text
     while text in texts:
         text, number = f"{plain} ({number})", number + 1

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from gossamer.array_types import NONE
 from gossamer.explain.labelling import Label, Name
 from gossamer.explain.sampling import Members
-from gossamer.plain_text import beginning
+from gossamer.plain_text import beginning, is_storable
 from gossamer.results import LabelRequest
 from gossamer.tree.arrays import TreeArrays
 from gossamer.tree.browsing import shown_concepts
@@ -137,7 +137,7 @@ _inside = threading.local()
 
 
 def ask(labeller: Labeller, request: LabelRequest) -> str:
-    """The name that a labeller gives; "" where it fails or answers with nothing."""
+    """The name that a labeller gives; "" where it fails, or answers with nothing or what cannot be stored."""
     _inside.labeller = labeller
     try:
         answer = labeller(request)
@@ -146,7 +146,7 @@ def ask(labeller: Labeller, request: LabelRequest) -> str:
         return ""
     finally:
         _inside.labeller = None
-    if not isinstance(answer, str) or not answer.strip():
+    if not isinstance(answer, str) or not answer.strip() or not is_storable(answer):
         _log.warning("the labeller gave %r for concept %d, its terms are its label", answer, request.id)
         return ""
     return beginning(answer, LONGEST)

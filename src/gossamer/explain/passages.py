@@ -3,6 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from gossamer.plain_text import beginning
+from gossamer.results import Exemplar
+
 
 class Passage(NamedTuple):
     """The text of one document of the tree, or its beginning, and the id under which the user added it."""
@@ -22,6 +25,12 @@ SNIPPET: Final = 60
 
 SHOWN: Final = 200
 """Characters of an exemplar, at most."""
+
+
+def as_exemplar(passage: Passage) -> Exemplar:
+    """A passage that stands for a concept, as it is shown."""
+    return Exemplar(passage.id, beginning(passage.text, SHOWN))
+
 
 Pause: TypeAlias = Callable[[], None]
 """Called between two concepts of a long work: raises to end it, or lets other threads run."""

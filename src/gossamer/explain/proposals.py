@@ -18,10 +18,10 @@ from gossamer.explain.background import Background
 from gossamer.explain.exemplars import exemplars
 from gossamer.explain.labels import Holders, alternatives, breadth_of, distinctive_terms, is_mixture, usual_form
 from gossamer.explain.meaning import Meaning, Separation, units
-from gossamer.explain.passages import READ, SNIPPET, Pause, Texts
+from gossamer.explain.passages import READ, Pause, Texts, as_exemplar
 from gossamer.explain.sampling import Members
 from gossamer.explain.terms import Counts, Terms
-from gossamer.plain_text import beginning
+from gossamer.results import Exemplar
 from gossamer.tree.browsing import shown_children
 
 _BATCH: Final = 128
@@ -50,8 +50,8 @@ class Proposal:
     """Possible labels, best first: places in `terms`. None where the members have nothing in common."""
     exemplars: tuple[int, ...]
     """Ids of passages."""
-    quote: str
-    """The beginning of the first exemplar, where there are no choices."""
+    shown: tuple[Exemplar, ...]
+    """The exemplars as people see them."""
     mixed: tuple[str, ...] = ()
     """Of a mixture, the names of its largest parts."""
     parts: tuple[tuple[int, int], ...] = ()
@@ -83,7 +83,7 @@ class Proposals:
         self._own: bool | None = None  # whether the tree is of the vectors of `meaning`
         self.found: dict[int, Proposal] = {}
         """Proposals that were made so far, or kept."""
-        self._terms: dict[int, Terms] = {}
+        self._terms: dict[int, tuple[Terms, Exemplar]] = {}  # and how a passage is shown
         self._prints: dict[tuple[int, int], int] = {}
         self._parent: tuple[int, Counts] = NONE, Counts.over(())
         self.made = 0
@@ -170,14 +170,15 @@ class Proposals:
         holders = Holders(keys, passages)
         choices = alternatives(found, holders, self._separation(node, parent, terms))
         documents = exemplars(members.arrays, members.documents[places])
-        shown = dict(zip(members.documents[places].tolist(), members.passages[places].tolist(), strict=True))
+        place_of = dict(zip(members.documents[places].tolist(), places.tolist(), strict=True))
+        chosen = np.array([place_of[document] for document in documents], np.int64)
         proposal = Proposal(
             made_from=self._fingerprint(node, parent),
             keys=keys,
             terms=terms,
             choices=choices,
-            exemplars=tuple(shown[document] for document in documents),
-            quote="" if choices else beginning(self._texts(documents[:1])[0].text, SNIPPET),
+            exemplars=tuple(members.passages[chosen].tolist()),
+            shown=tuple(exemplar for _, exemplar in self._read_at(chosen)),
         )
         if parent != NONE and choices and is_mixture(keys[choices[0][0]], choices[0], holders, passages, parts):
             proposal = self._mixed(node, proposal, passages, holders)
@@ -199,7 +200,7 @@ class Proposals:
         covered = Holders(list(named), passages).covered(range(len(named)))
         wanted = len(named) > 1 and covered > holders.covered(proposal.choices[0])
         return Proposal(
-            proposal.made_from, proposal.keys, proposal.terms, proposal.choices, proposal.exemplars, proposal.quote,
+            proposal.made_from, proposal.keys, proposal.terms, proposal.choices, proposal.exemplars, proposal.shown,
             tuple(named.values()) if wanted else (), parts,
         )  # fmt: skip
 
@@ -244,7 +245,11 @@ class Proposals:
             self._terms_at(np.unique(np.concatenate(samples)))
 
     def _terms_at(self, places: Longs) -> list[Terms]:
-        """The terms of the passages at some places, read where they are not cached."""
+        """The terms of the passages at some places."""
+        return [terms for terms, _ in self._read_at(places)]
+
+    def _read_at(self, places: Longs) -> list[tuple[Terms, Exemplar]]:
+        """The terms of the passages at some places, and how each is shown; read where they are not cached."""
         wanted, terms = places.tolist(), self._terms
         missing = [place for place in wanted if place not in terms]
         if missing:
@@ -255,5 +260,5 @@ class Proposals:
             for at, (place, passage) in enumerate(zip(missing, self._texts(documents), strict=True)):
                 if not at % 64:
                     self._pause()
-                terms[place] = background.terms(passage.text[:READ])
+                terms[place] = background.terms(passage.text[:READ]), as_exemplar(passage)
         return [terms[place] for place in wanted]

@@ -17,8 +17,9 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as shown  # long and deep values are shortened
@@ -27,6 +28,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gossamer.checks import as_place
 from gossamer.errors import CorruptError, DiskError, FormatVersionError, NotAnIndexError
 from gossamer.files import tensors
 from gossamer.version import __version__
@@ -144,11 +146,8 @@ def fold(parts: Mapping[str, Bundle], params: Mapping[str, Any], arrays: Mapping
 
 def write_bundle(path: str | os.PathLike[str], kind: str, bundle: Bundle) -> None:
     """Write `bundle` into the folder `path`, replacing a bundle that is there; durable on return."""
-    folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise NotAnIndexError(f"{folder} is a file; choose another path or remove it")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MANIFEST).exists():
-        raise NotAnIndexError(f"{folder} exists and is not a Gossamer folder; choose another path or empty it")
+    folder = Path(as_place(path))
+    _check_free(folder, kind)
     manifest = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -174,26 +173,65 @@ def write_bundle(path: str | os.PathLike[str], kind: str, bundle: Bundle) -> Non
                 stale.unlink()
 
 
+def _check_free(folder: Path, kind: str) -> None:
+    """Raise unless there is nothing at `folder`, or a bundle of this kind, which may be damaged."""
+    if folder.exists() and not folder.is_dir():
+        raise NotAnIndexError(f"{folder} is a file; choose another path or remove it")
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if not (folder / MANIFEST).exists():
+        raise NotAnIndexError(f"{folder} exists and is not a Gossamer folder; choose another path or empty it")
+    try:
+        found = read_manifest(folder)["kind"]
+    except CorruptError:
+        return
+    if found != kind:
+        raise NotAnIndexError(f"{folder} holds a {found:.80}, not a {kind}; choose another path or remove it")
+
+
 def read_bundle(path: str | os.PathLike[str], kind: str) -> Bundle:
     """Read the bundle of `kind` at `path`; the error says what is wrong with it."""
-    folder = Path(path)
+    with verifying(path, kind) as bundle:
+        return bundle
+
+
+@contextmanager
+def verifying(path: str | os.PathLike[str], kind: str) -> Iterator[Bundle]:
+    """A bundle whose arrays are compared with their checksum while the block runs, in another thread.
+
+    What the block makes of them is to be used only if no error comes out of it.
+    """
+    folder = Path(as_place(path))
     manifest = read_manifest(folder)
     if manifest["kind"] != kind:
         raise NotAnIndexError(f"{folder} holds a {manifest['kind']:.80}, not a {kind}")
     described = manifest["arrays"]
     file = folder / described["file"]
+    with ThreadPoolExecutor(1) as pool:
+        with _errors_of(file):
+            _check_size(file, described["bytes"])
+            arrays: Arrays = tensors.mapped(file)
+        verified = pool.submit(_verify, file, described["sha256"])
+        try:
+            yield Bundle(params=manifest["params"], arrays=arrays)
+        finally:  # an error of the block comes from the damage, if there is any
+            with _errors_of(file):
+                verified.result()
+
+
+@contextmanager
+def _errors_of(file: Path) -> Iterator[None]:
+    """Say of what could not be read that it is in `file`."""
     try:
-        _verify(file, described["bytes"], described["sha256"])
-        arrays: Arrays = tensors.mapped(file)
-    except FileNotFoundError as error:
-        raise CorruptError(f"{file} is missing: restore the folder from a copy or build it again") from error
+        yield
     except CorruptError:
         raise
+    except FileNotFoundError as error:
+        raise CorruptError(f"{file} is missing: restore the folder from a copy or build it again") from error
     except tensors.TensorError as error:
         raise CorruptError(f"{file} cannot be read ({shown(error)}): {CURE}") from error
     except OSError as error:
         raise DiskError(f"could not read {file}: {error.strerror or error}") from error
-    return Bundle(params=manifest["params"], arrays=arrays)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -248,15 +286,20 @@ def _read(file: Path, most: int) -> bytes:
         return opened.read()
 
 
-def _verify(file: Path, size: int, sha256: str) -> None:
-    """Raise `CorruptError` unless a file has this size and checksum."""
-    found, read = hashlib.sha256(), 0
+def _check_size(file: Path, size: int) -> None:
+    """Raise `CorruptError` unless a file has this size."""
     with _opened(file, size) as opened:
+        found = os.fstat(opened.fileno()).st_size
+    if found != size:
+        raise CorruptError(f"{file} has {found} bytes where {size} were written: {CURE}")
+
+
+def _verify(file: Path, sha256: str) -> None:
+    """Raise `CorruptError` unless a file has this checksum."""
+    found = hashlib.sha256()
+    with file.open("rb", buffering=0) as opened:
         while piece := opened.read(_PIECE):
             found.update(piece)
-            read += len(piece)
-    if read != size:
-        raise CorruptError(f"{file} has {read} bytes where {size} were written: {CURE}")
     if found.hexdigest() != sha256:
         raise CorruptError(f"{file} was altered after it was written: {CURE}")
 

@@ -12,7 +12,8 @@ A filter is parsed into nodes (`parse`), which are evaluated over the columns of
 follows MongoDB where that is what people expect:
 
 * **Kinds never mix.** Text is compared with text, numbers with numbers, and a bool is not a number (True is
-  not 1). A comparison across kinds does not match; it is no error, since metadata may differ by document.
+  not 1). A comparison across kinds does not match; it is no error, since metadata may differ by document. Where no
+  value of a field is of the operand's kind (a year as text, say), a search warns.
 * **Text** compares by code point, upper case before lower case; ``$contains`` and ``$startswith`` tell the two apart.
 * **Dates** are texts in ISO form ("2024-05-01", "2024-05-01T12:30:00+02:00"). With $gt, $gte, $lt and $lte two of them
   compare by the moments they name, however they are written: a date is its midnight, and without a time zone UTC is
@@ -39,12 +40,12 @@ from typing import Any, TypeAlias
 from gossamer.filters.column import Column, values_at
 from gossamer.filters.dates import moment_of, read_moment
 from gossamer.filters.evaluate import compared_fields, conditions, evaluate
-from gossamer.filters.nodes import OPERATORS, Node, Path
+from gossamer.filters.nodes import OPERATORS, Condition, Node, Path
 from gossamer.filters.parse import as_key, as_path, parse
 
 __all__ = [
-    "OPERATORS", "Column", "Node", "Path", "Where", "as_key", "as_path", "check_size", "compared_fields", "conditions",
-    "evaluate", "moment_of", "parse", "read_moment", "values_at",
+    "OPERATORS", "Column", "Condition", "Node", "Path", "Where", "as_key", "as_path", "check_size", "compared_fields",
+    "conditions", "evaluate", "moment_of", "parse", "read_moment", "values_at",
 ]  # fmt: skip
 
 Where: TypeAlias = Mapping[str, Any] | None

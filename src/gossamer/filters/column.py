@@ -6,6 +6,7 @@ is a comparison of arrays, and costs about a nanosecond for each document.
 """
 
 import math
+import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from gossamer.array_types import Bools, Doubles, Ints, Longs
 from gossamer.filters.nodes import Compare, Condition, Exists, Match, Member, Moment, Order, Path
 from gossamer.filters.texts import Texts
+from gossamer.plain_text import shortened
 
 MISSING: Final = 0
 _NULL: Final = 1
@@ -27,6 +29,22 @@ _REAL: Final = 5
 _TEXT: Final = 6
 _OTHER: Final = 7  # an object, a list within a list, or an empty list
 _REPLACED: Final = 8  # the document has other metadata since
+
+_NAMES: Final = {
+    _FALSE: "true or false", _TRUE: "true or false", _WHOLE: "numbers", _REAL: "numbers", _TEXT: "text"
+}  # fmt: skip
+"""What people call the kinds that can be compared."""
+
+_KIND_OF_TYPE: Final[Mapping[type, str]] = {
+    bool: _NAMES[_TRUE], int: _NAMES[_WHOLE], float: _NAMES[_REAL], str: _NAMES[_TEXT], Moment: _NAMES[_TEXT]
+}  # fmt: skip
+"""The kind of values that an operand is compared with; None has none, since it also stands for a missing field."""
+
+_BEGINS_A_DATE: Final = re.compile(r"\d{4}(-\d\d(-\d\d.*)?)?", re.DOTALL)
+"""A text that sorts among dates: 2026, 2026-05, or a whole date."""
+
+_LONGEST: Final = 40
+"""Characters of an operand in a message."""
 
 Kinds: TypeAlias = npt.NDArray[np.uint8]
 _Entry: TypeAlias = tuple[int, int]
@@ -62,6 +80,7 @@ class Column:
         """Documents it covers."""
         self.present = False
         """Whether any of them ever had the field."""
+        self._ever: set[str] = set()  # kinds of value that any of them ever had
 
     def extend(self, metadata: Sequence[Mapping[str, Any]]) -> None:
         """Add the documents that follow, in order of arrival."""
@@ -91,6 +110,36 @@ class Column:
         by_row = np.zeros(self.rows, np.bool_)
         by_row[self._rows[: self._entries][truth]] = True
         return by_row
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether any value ever was a date: an ISO text, or a number, which may be seconds."""
+        return _NAMES[_WHOLE] in self._ever or self._texts.has_dates()
+
+    def mismatch(self, condition: Condition) -> str:
+        """Why a condition fits no value, where all of them are of another kind than its operands; else ""."""
+        match condition:
+            case Exists():
+                return ""
+            case Compare(_, _, str(text)) if not _BEGINS_A_DATE.fullmatch(text) and self._holds_only_dates():
+                return (
+                    f"holds dates, and was compared with {_shown(text)}, which is none: write it as in '2026-05-01', "
+                    "or pass a date"
+                )
+            case Match(_, _, text):
+                operands: tuple[Any, ...] = (text,)
+            case Compare(_, _, operand):
+                operands = (operand,)
+            case Member(_, values):
+                operands = values
+        wanted = {_KIND_OF_TYPE.get(each, "") for each in set(map(type, operands))}
+        if not self._ever or not wanted or "" in wanted or wanted & self._ever:
+            return ""
+        first = "a date" if isinstance(operands[0], Moment) else _shown(operands[0])
+        return f"holds {' and '.join(sorted(self._ever))}, and was compared with {first}: that matches nothing"
+
+    def _holds_only_dates(self) -> bool:
+        return self._ever == {_NAMES[_TEXT]} and self._texts.are_dates()
 
     def _test_entries(self, condition: Condition) -> Bools:
         kinds, texts = self._kinds[: self._entries], self._texts
@@ -235,7 +284,13 @@ class Column:
                 for old in (self._rows, self._kinds, self._values)
             )
         self._rows[start:stop], self._kinds[start:stop], self._values[start:stop] = rows, kinds, values
+        self._ever |= {_NAMES[kind] for kind in np.unique(kinds).tolist() if kind in _NAMES}
         self._entries = stop
+
+
+def _shown(operand: object) -> str:
+    kind = "the text" if isinstance(operand, str) else "the number" if not isinstance(operand, bool) else "the value"
+    return f"{kind} {shortened(repr(operand), _LONGEST)}"
 
 
 # -- numbers ---------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, time
 from typing import Any, NoReturn
 
+import numpy as np
+
 from gossamer.checks import LONGEST_KEY
 from gossamer.errors import FilterError
 from gossamer.filters.dates import moment_of
@@ -144,6 +146,7 @@ class _Parser:
 
 
 def _exists(path: Path, key: str, operand: Any) -> Node:
+    operand = operand.item() if isinstance(operand, np.bool_) else operand
     if not isinstance(operand, bool):
         _refuse(f"$exists on {_brief(key)} takes True or False, got {_show(operand)}")
     return Exists(path) if operand else Not(Exists(path))
@@ -174,7 +177,9 @@ def _check_depth(depth: int) -> None:
 
 
 def _as_scalar(value: Any, key: str) -> Scalar:
-    """`value` if it can be compared with a JSON value."""
+    """`value`, or what a scalar of NumPy stands for, if it can be compared with a JSON value."""
+    if isinstance(value, np.bool_ | np.integer | np.floating) and not isinstance(value, np.timedelta64):
+        value = value.item()
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -63,6 +63,14 @@ class Texts:
             return chronological
         return np.where(dated, chronological, self._compared_as_text(order, operand))
 
+    def has_dates(self) -> bool:
+        """Whether any of the texts is a date."""
+        return bool((self._all_moments() != _NO_DATE).any())
+
+    def are_dates(self) -> bool:
+        """Whether all of the texts are dates."""
+        return len(self) > 0 and bool((self._all_moments() != _NO_DATE).all())
+
     def at(self, wanted: Sequence[Moment]) -> Bools:
         """By code: whether it names one of these moments."""
         return np.isin(self._all_moments(), [moment.microseconds for moment in wanted])

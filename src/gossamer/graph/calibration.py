@@ -50,13 +50,29 @@ noisy document is like. For more answers a walk goes further anyway. (See NOISE,
 _GROWTH: Final = 1.5
 """A calibration holds until there are this factor more leaves than it was measured on."""
 
-_WIDEST: Final = 1024
+WIDTH: Final = 1024
 """Leaves that a walk keeps besides those it returns: a bound for queries to which everything is alike."""
+
+_WIDER: Final = 4
+WIDEST: Final = 1 << 14
+_SHARE: Final = 64
+"""Where the greatest slack does not find the usual recall, that bound is what ends its walks: calibration measures
+again with a width _WIDER times as large, up to WIDEST and a _SHARE-th of the leaves. (Recall of queries with NOISE, in
+mixtures of 16,000 questions of QQP: with a width of 1,024 0.999 among 100,000, 0.990 among 300,000 at any slack from
+1.13 on; there 0.9997 with 4,096. Among some million there are more leaves alike.)"""
 
 _CONTEXTS: Final = 8
 """Contexts for which a calibration is kept. To measure one takes as long as some hundred exhaustive searches."""
 
 UNLIMITED: Final = 1 << 30
+
+_RECALL: Final = 0.98
+"""The recall of a search that does not say another."""
+
+_RECALL_OF_SMALL: Final = 0.999
+_SMALL: Final = 20_000
+"""The same in an index of at most so many leaves, as far as calibration saw it: there nearly everything can be found in
+a fifth of a millisecond, and one missing answer may be the only one of its query."""
 
 
 class Effort(NamedTuple):
@@ -65,7 +81,7 @@ class Effort(NamedTuple):
     slack: float = math.inf
     """A walk follows links up to this factor beyond the distance of the k-th best."""
     most_nodes: int = UNLIMITED
-    width: int = _WIDEST
+    width: int = WIDTH
     """Leaves that a walk keeps."""
 
 
@@ -77,6 +93,8 @@ class Calibration:
     recalls: tuple[float, ...]
     leaves: int
     """Leaves of the index when it was measured."""
+    width: int = WIDTH
+    """Leaves that walks kept. More do not find less."""
 
     @property
     def ladder(self) -> tuple[float, ...]:
@@ -105,7 +123,13 @@ class Calibration:
         if not self.linked:
             return Effort(math.inf, math.ceil(spent) + 5 * max(0, k - 10), 2 * k)
         stretch = max(1.0, _STRETCH * math.sqrt(10.0 / max(k, 10)))
-        return Effort(max(spent, 1.0 + stretch * (spent - 1.0)), UNLIMITED, _WIDEST + k)
+        return Effort(max(spent, 1.0 + stretch * (spent - 1.0)), UNLIMITED, self.width + k)
+
+    def usual_effort(self, k: int) -> Effort | None:
+        """What to spend for k documents where no recall is wanted."""
+        if self.leaves > _SMALL or not self.recalls:
+            return self.effort(k, _RECALL)
+        return self.effort(k, max(_RECALL, min(_RECALL_OF_SMALL, self.recalls[-1])))
 
 
 class CalibrationCache:
@@ -140,7 +164,7 @@ def ladder(*, linked: bool) -> tuple[float, ...]:
 
 def effort_for_budget(k: int, budget: int, *, linked: bool) -> Effort:
     """What to spend where a search may score `budget` nodes."""
-    return Effort(most_nodes=budget, width=max(k, min(_WIDEST, budget // 4)) if linked else 2 * k)
+    return Effort(most_nodes=budget, width=max(k, min(WIDTH, budget // 4)) if linked else 2 * k)
 
 
 def calibrate(
@@ -156,6 +180,7 @@ def calibrate(
     A walk goes by distances. With context, the best may be elsewhere: where the greatest effort finds less than half of
     them, no recall is kept, and searches will be exhaustive.
     """
+    leaves = int(t.meta[Meta.LEAVES])
     Q = noisy_documents(t, NOISE if linked else NOISE_WITHOUT_LINKS)
     exact = exact_search(Q, _ANSWERS)
     shares = np.zeros(len(Q))
@@ -163,22 +188,30 @@ def calibrate(
     # few of the leaves met are scored, by context or without links, more effort may push answers out among them.
     keeps = linked and context == 0.0
 
-    def recall_at(step: float, queries: Longs) -> float:
+    def recall_at(step: float, queries: Longs, width: int) -> float:
         """The recall over all queries; only those named are searched for again."""
-        effort = Effort(step) if linked else Effort(most_nodes=int(step), width=2 * _ANSWERS)
+        effort = Effort(step, width=width) if linked else Effort(most_nodes=int(step), width=2 * _ANSWERS)
         found = search(Q[queries], _ANSWERS, effort)
         shares[queries] = (found[:, :, None] == exact[queries][:, None, :]).any(axis=2).mean(axis=1)
         return float(shares.mean())
 
-    recalls: list[float] = []
-    steps = ladder(linked=linked)
-    if context == 0.0 or recall_at(steps[-1], np.arange(len(Q))) > 0.5:
+    def recalls_of(width: int) -> list[float]:
+        """The recalls of the ladder, up to a step that found everything."""
         shares[:] = 0.0
-        for step in steps:
-            recalls.append(recall_at(step, np.flatnonzero((shares < 1.0) | (not keeps))))
+        recalls: list[float] = []
+        for step in ladder(linked=linked):
+            recalls.append(recall_at(step, np.flatnonzero((shares < 1.0) | (not keeps)), width))
             if recalls[-1] > 0.9995:
                 break
-    return Calibration(linked, rising(recalls), int(t.meta[Meta.LEAVES]))
+        return recalls
+
+    width, recalls = WIDTH, []
+    if context == 0.0 or recall_at(ladder(linked=linked)[-1], np.arange(len(Q)), width) > 0.5:
+        recalls = recalls_of(width)
+    while keeps and recalls[-1] < _RECALL and _WIDER * width <= min(WIDEST, leaves // _SHARE):
+        width *= _WIDER
+        recalls = recalls_of(width)
+    return Calibration(linked, rising(recalls), leaves, width)
 
 
 def rising(recalls: list[float]) -> tuple[float, ...]:

@@ -5,8 +5,9 @@
 with lengths from the centre, and x' the query in 16-bit integers. The dot product is one of integers: a quarter of the
 memory of float32, in the widest instructions. Distances by codes only guide a search; what it finds is scored exactly.
 
-Leaves have a row each. Internal nodes have one for their mean, with what the estimate of their best leaf needs
-(the expected smallest of n normal values; the formula is in `walk`).
+Leaves have a row each. Where there are no links, walks descend the tree: then internal nodes have a row for their mean,
+too, with what the estimate of their best leaf needs (the expected smallest of n normal values; the formula is in
+`walk`). Where there are links these arrays have no rows.
 """
 
 import math
@@ -16,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.array_types import NONE, Bytes, Floats, Ints, Longs, Shorts, aligned
+from gossamer.files.scratch import release
 from gossamer.neighbours.quantise import Grid, choose_grid, encode
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.simd import LANES, integer_dot
+from gossamer.runtime.threads import in_threads
 from gossamer.tree.arrays import Meta, TreeArrays, leaf_vectors
 
 _QUERY_LENGTH: Final = 32_000.0
@@ -27,6 +30,9 @@ _QUERY_LENGTH·127·√D, in 32."""
 
 _LONGEST_QUERY: Final = 1e30
 """Queries are shorter (`checks.LARGEST`). At this length the scale would be 0 and its inverse infinite."""
+
+_ROUNDED_UP: Final = 1.0 + 2.0**-20
+"""More than rounding to single precision takes away."""
 
 _OUTSIDE: Final = 140.0
 """Steps from the centre beyond which a coordinate is outside the grid: a tenth more than codes reach, where clipping
@@ -45,6 +51,7 @@ class Codes(NamedTuple):
     step: float
     leaf: Bytes
     leaf_norm: Floats  # squared length of the code from the centre; infinite where the row holds no leaf
+    leaf_error: Floats  # distance of the vector from what its code stands for, centre + step·code; rounded up
     inner: Bytes
     inner_norm: Floats
     variance: Floats  # Σσ², the mean squared distance of a member from the mean
@@ -70,8 +77,8 @@ def grid_of(t: TreeArrays) -> Grid:
     return choose_grid(leaf_vectors(t))
 
 
-def encode_tree(t: TreeArrays, grid: Grid) -> tuple[Codes, int]:
-    """The codes of a whole tree, and how many of its leaves are outside the grid."""
+def encode_tree(t: TreeArrays, grid: Grid, *, concepts: bool) -> tuple[Codes, int]:
+    """The codes of all leaves, and of internal nodes if `concepts`; and how many leaves are outside the grid."""
     width = code_width(len(grid.centre))
     floats = np.zeros(0, np.float32)
     empty = Codes(
@@ -79,6 +86,7 @@ def encode_tree(t: TreeArrays, grid: Grid) -> tuple[Codes, int]:
         step=grid.step,
         leaf=np.zeros((0, width), np.int8),
         leaf_norm=floats,
+        leaf_error=floats,
         inner=np.zeros((0, width), np.int8),
         inner_norm=floats,
         variance=floats,
@@ -86,18 +94,21 @@ def encode_tree(t: TreeArrays, grid: Grid) -> tuple[Codes, int]:
         deviations=floats,
         seen=np.zeros(0, np.int64),
     )
-    codes = with_room(empty, t)
-    return codes, encode_changed(t, codes)
+    codes = with_room(empty, t, concepts=concepts)
+    outside = encode_changed(t, codes)
+    release(t.mean, t.m2)
+    return codes, outside
 
 
-def with_room(codes: Codes, t: TreeArrays) -> Codes:
+def with_room(codes: Codes, t: TreeArrays, *, concepts: bool) -> Codes:
     """`codes` with as many rows as the tree has room for. Empty leaf rows are infinitely far, inner ones never seen."""
-    leaves, inners = len(t.vectors), len(t.mean)
+    leaves, inners = len(t.vectors), len(t.mean) if concepts else 0
     if len(codes.leaf) >= leaves and len(codes.inner) >= inners:
         return codes
     need: dict[str, tuple[int, float]] = {
-        "leaf": (leaves, 0), "leaf_norm": (leaves, np.inf), "inner": (inners, 0), "inner_norm": (inners, 0),
-        "variance": (inners, 0), "quartic": (inners, 0), "deviations": (inners, 0), "seen": (inners, -1),
+        "leaf": (leaves, 0), "leaf_norm": (leaves, np.inf), "leaf_error": (leaves, 0),
+        "inner": (inners, 0), "inner_norm": (inners, 0), "variance": (inners, 0), "quartic": (inners, 0),
+        "deviations": (inners, 0), "seen": (inners, -1),
     }  # fmt: skip
     grown: dict[str, Any] = {name: _longer(getattr(codes, name), *wanted) for name, wanted in need.items()}
     return codes._replace(**grown)
@@ -136,7 +147,7 @@ def encode_added(t: TreeArrays, codes: Codes, leaves: Ints) -> int:
 @subkernel
 def encode_path(t: TreeArrays, codes: Codes, leaf: int) -> None:
     """Encode what changed above a leaf: its ancestors, and children of these that an insertion made."""
-    node = t.parent[leaf]
+    node = t.parent[leaf] if codes.seen.shape[0] > 0 else NONE
     while node != NONE:
         _encode_inner(t, codes, node)
         child = t.first_child[node]
@@ -147,15 +158,40 @@ def encode_path(t: TreeArrays, codes: Codes, leaf: int) -> None:
         node = t.parent[node]
 
 
-@kernel
 def encode_changed(t: TreeArrays, codes: Codes) -> int:
     """Encode every leaf that came, went or is new, and every internal node that changed; returns how many of the leaves
     that came are outside the grid."""
-    outside = 0
-    for node in range(t.meta[Meta.SLOTS]):
+    outside: list[int] = []
+    if len(codes.seen):
+        in_threads(lambda first, last: _encode_inners(t, codes, first, last), int(t.meta[Meta.SLOTS]))
+    in_threads(lambda first, last: outside.append(_encode_leaves(t, codes, first, last)), int(t.meta[Meta.LEAF_ROWS]))
+    return sum(outside)
+
+
+@kernel
+def _encode_inners(t: TreeArrays, codes: Codes, first: int, last: int) -> None:
+    for node in range(first, last):
         if t.n_children[node] > 0:
             _encode_inner(t, codes, node)
-    for row in range(t.meta[Meta.LEAF_ROWS]):
+
+
+@kernel
+def encode_nodes(t: TreeArrays, nodes: Ints, codes: Codes, out: Bytes, norms: Floats) -> None:
+    """Write the codes and norms of some nodes: of their means, or of leaves."""
+    for i in range(nodes.shape[0]):
+        row = t.row[nodes[i]]
+        if t.n_children[nodes[i]] > 0:
+            norm, _ = encode(t.mean[row], codes.centre, codes.step, out[i])
+            norms[i] = norm
+        else:
+            out[i] = codes.leaf[row]
+            norms[i] = codes.leaf_norm[row]
+
+
+@kernel
+def _encode_leaves(t: TreeArrays, codes: Codes, first: int, last: int) -> int:
+    outside = 0
+    for row in range(first, last):
         if (t.norm[row] == np.inf) != (codes.leaf_norm[row] == np.inf):
             outside += encode_leaf(t, codes, row)
     return outside
@@ -169,6 +205,11 @@ def encode_leaf(t: TreeArrays, codes: Codes, row: int) -> int:
         return 0
     norm, extent = encode(t.vectors[row], codes.centre, codes.step, codes.leaf[row])
     codes.leaf_norm[row] = norm
+    x, code, squares = t.vectors[row], codes.leaf[row], 0.0
+    for d in range(x.shape[0]):
+        away = np.float64(x[d]) - codes.centre[d] - codes.step * code[d]
+        squares += away * away
+    codes.leaf_error[row] = np.float32(math.sqrt(squares) * _ROUNDED_UP)
     return 1 if extent > _OUTSIDE else 0
 
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gossamer.array_types import NONE, Bytes, Doubles, Floats, Ints
-from gossamer.graph.codes import Codes
+from gossamer.graph.codes import Codes, encode_nodes
 from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.scoring import squared_distance
@@ -71,12 +71,9 @@ def choose_entry_points(t: TreeArrays, codes: Codes) -> EntryPoints:
 
 def _codes_of(t: TreeArrays, codes: Codes, nodes: Ints) -> tuple[Bytes, Floats]:
     """The codes and norms of nodes, some of which may be leaves."""
-    rows, inner = t.row[nodes], t.n_children[nodes] > 0
-    inner_rows, leaf_rows = np.where(inner, rows, 0), np.where(inner, 0, rows)
-    return (
-        np.where(inner[:, None], codes.inner[inner_rows], codes.leaf[leaf_rows]),
-        np.where(inner, codes.inner_norm[inner_rows], codes.leaf_norm[leaf_rows]),
-    )
+    out, norms = np.zeros((len(nodes), codes.leaf.shape[1]), np.int8), np.empty(len(nodes), np.float32)
+    encode_nodes(t, nodes, codes, out, norms)
+    return out, norms
 
 
 @kernel

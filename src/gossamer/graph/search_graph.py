@@ -1,7 +1,7 @@
 """Tree → `SearchGraph`: everything that a guided search reads besides the tree, as one immutable, versioned value.
 
-`build` makes a graph from a tree. `with_added`, `with_removed` and `after_rebuild` return the graph for a tree that
-changed, and `None` where there are too few leaves to need one. A search holds the graph it started with. Which graph is
+`build` makes a graph from a tree. `with_added` and `with_removed` return the graph for a tree that changed,
+and `None` where there are too few leaves to need one. A search holds the graph it started with. Which graph is
 due for what is decided by the numbers in it and in the tree: `needs_building`, `is_current`.
 """
 
@@ -18,7 +18,7 @@ from gossamer.errors import CorruptError
 from gossamer.files.bundle import CURE, Bundle
 from gossamer.graph import codes as coding
 from gossamer.graph import links as linkage
-from gossamer.graph.calibration import Calibration, CalibrationCache, ladder, rising
+from gossamer.graph.calibration import WIDEST, WIDTH, Calibration, CalibrationCache, ladder, rising
 from gossamer.graph.codes import Codes, encode_added, encode_changed, encode_tree, grid_of, rows_outside
 from gossamer.graph.entry_points import choose_entry_points
 from gossamer.graph.linking import CONSIDERED, link_leaves
@@ -158,7 +158,7 @@ def build(
     leaves = int(t.meta[Meta.LEAVES])
     thinned = previous is not None and previous.removed >= _THINNED * previous.built_leaves
     kept = None if leaves <= comparison.linked or thinned else previous
-    codes, outside = encode_tree(t, grid_of(t))
+    codes, outside = encode_tree(t, grid_of(t), concepts=not linked)
     links = no_links(codes)
     if linked:
         links = linkage.copied(links if kept is None else kept.arrays.links, len(t.vectors))
@@ -198,7 +198,7 @@ def has_room(graph: SearchGraph, t: TreeArrays) -> bool:
     """Whether its arrays have a row for everything that the tree has room for."""
     codes, links, _ = graph.arrays
     rows = len(links.degree) if graph.linked else len(t.vectors)
-    return min(len(codes.leaf), rows) >= len(t.vectors) and len(codes.inner) >= len(t.mean)
+    return min(len(codes.leaf), rows) >= len(t.vectors) and (graph.linked or len(codes.inner) >= len(t.mean))
 
 
 def with_room(graph: SearchGraph, t: TreeArrays) -> SearchGraph:
@@ -242,22 +242,10 @@ def with_removed(
     return _with_entry_points(replace(graph, arrays=arrays, outside=graph.outside + outside), t)
 
 
-def after_rebuild(graph: SearchGraph | None, t: TreeArrays) -> SearchGraph | None:
-    """The graph of a tree that was rebuilt over the same leaves, which keep their rows, so that links hold."""
-    if graph is None:
-        return None
-    graph = replace(graph, version=int(t.meta[Meta.CHANGES]), contexts=CalibrationCache())
-    if not graph.complete:
-        return graph
-    arrays = _with_room(graph, t)
-    outside = graph.outside + encode_changed(t, arrays.codes)
-    return replace(graph, arrays=arrays._replace(entry_points=choose_entry_points(t, arrays.codes)), outside=outside)
-
-
 def frozen(graph: SearchGraph) -> SearchGraph:
     """A copy that further changes of `graph` leave as it is, but for the codes of rows that are used again."""
     codes, links, entry_points = graph.arrays
-    codes = codes._replace(leaf_norm=codes.leaf_norm.copy())
+    codes = codes._replace(leaf_norm=codes.leaf_norm.copy(), leaf_error=codes.leaf_error.copy())
     arrays = GraphArrays(codes, linkage.copied(links, len(links.degree)), entry_points)
     return replace(graph, arrays=arrays, contexts=CalibrationCache(), workspaces=WorkspacePool())
 
@@ -266,7 +254,7 @@ def reprojected(graph: SearchGraph, t: TreeArrays) -> SearchGraph | None:
     """The links of `graph` for the same leaves in another space; None where few are soon linked again."""
     if int(t.meta[Meta.LEAVES]) <= _RELINKED:
         return None
-    codes, outside = encode_tree(t, grid_of(t))
+    codes, outside = encode_tree(t, grid_of(t), concepts=not graph.linked)
     rows = int(t.meta[Meta.LEAF_ROWS])
     links = linkage.measured(graph.arrays.links.to[:rows], graph.arrays.links.degree[:rows].copy(), codes)
     arrays = GraphArrays(codes, linkage.with_rows(links, len(t.vectors)), graph.arrays.entry_points)
@@ -278,10 +266,12 @@ def over(graph: SearchGraph, t: TreeArrays, rows: int) -> SearchGraph:
     old = graph.arrays.codes
     fresh = coding.with_room(
         old._replace(
-            leaf=old.leaf[:rows], leaf_norm=old.leaf_norm[:rows], inner=old.inner[:0], inner_norm=old.inner_norm[:0],
+            leaf=old.leaf[:rows], leaf_norm=old.leaf_norm[:rows], leaf_error=old.leaf_error[:rows],
+            inner=old.inner[:0], inner_norm=old.inner_norm[:0],
             variance=old.variance[:0], quartic=old.quartic[:0], deviations=old.deviations[:0], seen=old.seen[:0],
         ),
         t,
+        concepts=not graph.linked,
     )  # fmt: skip
     outside = encode_changed(t, fresh)
     links = linkage.copied(graph.arrays.links, len(t.vectors)) if graph.linked else graph.arrays.links
@@ -294,7 +284,7 @@ def _with_room(graph: SearchGraph, t: TreeArrays) -> GraphArrays:
     """Its arrays with as many rows as the tree has room for, so that copying is rare."""
     codes, links, entry_points = graph.arrays
     links = linkage.with_rows(links, len(t.vectors)) if graph.linked else links
-    return GraphArrays(coding.with_room(codes, t), links, entry_points)
+    return GraphArrays(coding.with_room(codes, t, concepts=not graph.linked), links, entry_points)
 
 
 def _with_entry_points(graph: SearchGraph, t: TreeArrays) -> SearchGraph:
@@ -324,6 +314,7 @@ def to_bundle(graph: SearchGraph | None, t: TreeArrays, *, linked: bool) -> Bund
         "removed": 0 if graph is None else graph.removed,
         "unlinked": graph is not None and not graph.complete,
         "calibrated_for": 0 if calibration is None else calibration.leaves,
+        "calibrated_width": WIDTH if calibration is None else calibration.width,
     }
     if graph is None:
         return Bundle(params, {})
@@ -351,7 +342,7 @@ def from_bundle(bundle: Bundle, t: TreeArrays) -> SearchGraph | None:
         return None
     centre = bundle.numbers("centre", np.float32, t.vectors.shape[1], least=-LARGEST, most=LARGEST)
     step = bundle.numbers("step", np.float64, 1, least=_FINEST, most=LARGEST)
-    codes, outside = encode_tree(t, Grid(centre, float(step[0])))
+    codes, outside = encode_tree(t, Grid(centre, float(step[0])), concepts=not linked)
     links = no_links(codes)
     if linked:
         links = linkage.with_rows(
@@ -374,14 +365,16 @@ def from_bundle(bundle: Bundle, t: TreeArrays) -> SearchGraph | None:
 
 def _saved_calibration(bundle: Bundle, *, linked: bool) -> Calibration | None:
     """The calibration that was saved; None if there is none, or one that was measured on another ladder."""
-    leaves = bundle.whole("calibrated_for")
+    leaves, width = bundle.whole("calibrated_for"), WIDTH
+    if "calibrated_width" in bundle.params:  # earlier files lack it
+        width = bundle.whole("calibrated_width", WIDTH, WIDEST)
     recalls, steps = np.zeros(0), np.zeros(0)
     if "recalls" in bundle.arrays:
         recalls = bundle.numbers("recalls", np.float64, None, least=0.0, most=1.0)
     if "ladder" in bundle.arrays:
         steps = bundle.array("ladder", np.float64, None)
     same = len(recalls) == len(steps) and tuple(steps.tolist()) == ladder(linked=linked)[: len(steps)]
-    return Calibration(linked, rising(recalls.tolist()), leaves) if same and leaves else None
+    return Calibration(linked, rising(recalls.tolist()), leaves, width) if same and leaves else None
 
 
 def _saved_links(bundle: Bundle, codes: Codes, rows: int | None) -> Links:

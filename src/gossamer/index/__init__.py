@@ -16,6 +16,8 @@ plane           documents as points of the plane
 places          where these lie: cached, and saved with the index
 overview        topics, concepts a query fits, novelty
 facets          values of metadata fields, counted
+export          all passages with their vectors; Parquet
+part            an index as a part of a larger corpus: for `gossamer.cluster`
 repair          a damaged index → a healthy one
 """
 
@@ -23,6 +25,7 @@ from gossamer.encoders import Encoder, KnownEncoder, Progress, encode_texts, kno
 from gossamer.encoders.models import MODELS, is_fetched, list_models, model_path, pull
 from gossamer.filters import check_size
 from gossamer.index.encoding import Encoded, EncoderSpec, Unloaded
+from gossamer.index.export import exported
 from gossamer.index.index import Index
 
 __all__ = [
@@ -36,6 +39,7 @@ __all__ = [
     "Unloaded",
     "check_size",
     "encode_texts",
+    "exported",
     "is_fetched",
     "known_models",
     "list_models",

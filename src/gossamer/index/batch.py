@@ -13,6 +13,7 @@ from gossamer.checks import TOO_DEEP, Problem, as_vectors, id_problem, metadata_
 from gossamer.encoders.protocol import check_texts
 from gossamer.errors import DtypeError, DuplicateIdError, InputError
 from gossamer.index.tables import looks_like_a_table
+from gossamer.plain_text import is_storable
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,15 @@ def check_batch(
         )
     if isinstance(texts, Mapping):
         raise DtypeError("texts is a dict: pass its texts and its ids, as in add(d.values(), ids=d.keys())")
-    rows = check_texts(texts if isinstance(texts, Sequence) else list(texts))
+    if not isinstance(texts, Iterable):
+        raise DtypeError(f"texts must be a string or a list of strings, got {type(texts).__name__}")
+    given = texts if isinstance(texts, Sequence) else list(texts)
+    if given and isinstance(given[0], Mapping):
+        raise DtypeError(
+            f"texts is a list of dicts, with {', '.join(map(repr, list(given[0])[:5]))}: "
+            "use add_table(rows, text=<name of the field>)"
+        )
+    rows = check_texts(given)
     for row, text in enumerate(rows):
         _refuse(text_problem(text), row)
     return Batch(
@@ -60,6 +69,13 @@ def as_ids(ids: str | Iterable[str]) -> list[str]:
     if isinstance(ids, bytes | Mapping) or not isinstance(ids, Iterable):
         raise DtypeError(f"ids must be a string or a list of strings, got {type(ids).__name__}")
     return [_as_id(id) for id in ids]
+
+
+def as_one_id(id: Any) -> str:
+    """The id of one document."""
+    if not isinstance(id, str):
+        raise DtypeError(f"id is that of one document, a string, got {type(id).__name__}: call this for one at a time")
+    return _as_id(id)
 
 
 def as_changes(metadata: Any, ids: int) -> list[Mapping[str, Any]]:
@@ -99,9 +115,9 @@ def _as_id(id: Any) -> str:
         raise InputError("an id is empty: give every document an id of at least one character")
     if "\0" in id:
         raise InputError(f"id {id!r} holds a NUL character, which SQLite would cut it at: take it out")
-    if not _storable(id):
+    if not is_storable(id):
         raise InputError(f"id {id!r} holds half of a surrogate pair: repair it")
-    return str(id)
+    return str.__str__(id)  # plain, also where it is a string of NumPy or an enumeration
 
 
 def _metadata(metadata: Any, rows: int) -> list[str]:
@@ -132,7 +148,7 @@ def _as_json(value: Any, row: int) -> str:
         raise _refusal(TOO_DEEP, row) from error
     except (TypeError, ValueError) as error:
         raise DtypeError(f"metadata: row {row} cannot be written as JSON ({error}): convert or drop it") from error
-    if not _storable(text):
+    if not is_storable(text):
         raise DtypeError(f"metadata: row {row} holds half of a surrogate pair: repair it")
     _refuse(metadata_problem(text), row)
     return text
@@ -175,11 +191,3 @@ def _refuse(problem: Problem | None, row: int) -> None:
 
 def _refusal(problem: Problem, row: int) -> InputError:
     return InputError(f"row {row} {problem.what}: {problem.cure}")
-
-
-def _storable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -17,7 +17,7 @@ import numpy as np
 
 from gossamer.array_types import NONE, Bools, DocumentNumber, Ints, Longs
 from gossamer.errors import CorruptError
-from gossamer.filters import Node, Path
+from gossamer.filters import Condition, Node, Path
 from gossamer.index.metadata_columns import MetadataColumns
 from gossamer.rank.request import Restriction
 from gossamer.results import Document
@@ -130,16 +130,19 @@ class DocumentTable:
 
     def owners(self, passages: Longs) -> Longs:
         """The number of the document of each passage."""
-        owners: Longs = self._numbers[self._row_of[passages]]
+        owners: Longs = self._numbers[passages if self._one_each else self._row_of[passages]]
         return owners
 
     def passages(self, documents: Longs | Sequence[DocumentNumber]) -> Longs:
         """All passages of some documents that are in the index."""
+        wanted = self.rows_of(documents)
+        if self._one_each:
+            there: Longs = wanted[self._leaves()[wanted] != NONE]
+            return there
         order, row_of = None, self._row_of
         if not self._ascending:
             order = np.argsort(row_of, kind="stable")
             row_of = row_of[order]
-        wanted = self.rows_of(documents)
         starts = np.searchsorted(row_of, wanted)
         counts = np.searchsorted(row_of, wanted, "right") - starts
         places = np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
@@ -222,9 +225,12 @@ class DocumentTable:
         assert found is not None
         return found
 
-    def unknown_fields(self, db: sqlite3.Connection, paths: Sequence[Path]) -> tuple[str, ...]:
-        """A sentence for each of some fields that no document has."""
-        return tuple(self._metadata.unknown_fields(db, self._numbers, paths)) if paths else ()
+    def doubts(
+        self, db: sqlite3.Connection, paths: Sequence[Path], asked: Sequence[Condition], dated: Sequence[Path] = ()
+    ) -> tuple[str, ...]:
+        """A sentence for each of some fields that no document has, for each condition that fits no value, and for each
+        of `dated`, which are among the fields, without a date."""
+        return tuple(self._metadata.doubts(db, self._numbers, paths, asked, dated)) if paths else ()
 
 
 def _owners(db: sqlite3.Connection, passages: Longs) -> Longs:

@@ -29,7 +29,6 @@ from gossamer.index.chunking import split
 from gossamer.lexical.analysis import DETECT, languages
 from gossamer.runtime.compiling import start_helpers
 from gossamer.store import Settings
-from gossamer.store.schema import PRESETS
 
 _HARMLESS_OPTIONS = {"components", "stop_words", "seed", "threads"}
 """Options in the name of an encoder that cannot make it read a file."""
@@ -39,7 +38,14 @@ EncoderSpec: TypeAlias = str | Encoder | Callable[[list[str]], Any]
 
 @dataclass(frozen=True)
 class Encoded:
-    """The vectors of passages by text, computed before `Index.add`, and the fingerprint of their encoder."""
+    """The vectors of passages by text, computed before `Index.add`, and the fingerprint of their encoder.
+
+    >>> from gossamer import Index
+    >>> vowels = Index(lambda texts: [[text.count(vowel) for vowel in "aeiou"] for text in texts])
+    >>> ahead = vowels.encode(["A note on rye.", "A note on oats."])
+    >>> len(ahead.vectors), vowels.add("A note on rye.", "rye", encoded=ahead)
+    (2, ['rye'])
+    """
 
     fingerprint: str
     vectors: Mapping[str, Floats] = field(repr=False)
@@ -118,7 +124,7 @@ def encode(
 
 def new_settings(encoder: Encoder, preset: str, max_tokens: int | None, overlap: int | None, language: str) -> Settings:
     """The settings of a new index, checked; `overlap` is chosen where it is None."""
-    one_of(preset, "preset", PRESETS)
+    one_of(preset, "preset", ("default", "paper"))
     one_of(language, "language", (DETECT, *languages()))
     if max_tokens is not None:
         overlap = min(30, positive(max_tokens, "max_tokens") // 4) if overlap is None else overlap

@@ -77,9 +77,9 @@ def explain_hits(view: View, query: Query, placed: Sequence[Placed]) -> list[Exp
 def _rank(view: View, scores: AllScores, mine: Scored, id: str) -> int:
     """The rank of a document: 1 for the best; of equal scores the lower id comes first."""
     above, around = scores.around(mine.score)
-    close = scores.exact(around)
-    better = above + sum(each.score > mine.score for each in close)
-    level = [each.document for each in close if each.score == mine.score and each.document != mine.document]
+    documents, close = scores.exact_scores(around)
+    better = above + int(np.count_nonzero(close > mine.score))
+    level = documents[(close == mine.score) & (documents != mine.document)].tolist()
     before = sum(row.id < id for row in rows.documents_by_number(view.db, level).values()) if level else 0
     return 1 + better + before
 
@@ -179,7 +179,8 @@ def _deciding(path: Sequence[ConceptStep], parting: int | None) -> Concept:
 
 def _rival(other: Placed, parting: int | None) -> Rival:
     concept = other.concepts[-1 if parting is None else parting]
-    return Rival(other.row.id, beginning(other.passage, SHOWN), other.rank, other.found.score, concept)
+    found = other.found
+    return Rival(other.row.id, beginning(other.passage, SHOWN), other.rank, found.score, concept, found.lexical)
 
 
 def _held(concept: Concept, held: Set[str], language: str) -> tuple[str, ...]:

@@ -62,6 +62,12 @@ def _of_answers(state: IndexState, query: str, condition: Node | None, within: i
         return _counted(view.db, [each.document for each in ranking.found[:k]], most)
 
 
+def facets_of(state: IndexState, ids: Sequence[str], most: int) -> Facets:
+    """The values among those of some documents that are there."""
+    with state.reading() as db:
+        return _counted(db, [row.document for row in rows.documents_by_id(db, ids).values()], most)
+
+
 def _counted(db: sqlite3.Connection, numbers: Sequence[DocumentNumber], most: int) -> Facets:
     sampled = numbers
     if len(numbers) > SAMPLE:

@@ -18,14 +18,13 @@ from typing import Any, Final, Literal, Self
 
 import numpy.typing as npt
 
-from gossamer.checks import as_timeout, one_of
+from gossamer.checks import as_place, as_timeout, one_of
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
 from gossamer.errors import ParameterError, StateError, enough_memory
 from gossamer.explain.language_model import as_labeller
 from gossamer.explain.naming import Labeller
 from gossamer.index.batch import Batch, as_changes, as_ids, check_batch
 from gossamer.index.encoding import Encoded, EncoderSpec, encode_ahead, new_settings, reload_encoder
-from gossamer.index.other_names import ADD, telling_arguments
 from gossamer.index.query import Predicate, documents_of
 from gossamer.index.reader import IndexReader
 from gossamer.index.reencoding import reencode
@@ -42,6 +41,7 @@ from gossamer.index.upsert import (
     spans_of,
 )
 from gossamer.results import Compaction, Repair, notebook
+from gossamer.results.other_names import ADD, NEW, TABLE, UPDATE, telling_arguments
 from gossamer.store import Change, Store, rows
 from gossamer.store.backup import back_up
 from gossamer.store.layout import Layout
@@ -67,6 +67,7 @@ class Index(IndexReader):
     ['fruit', 'thing']
     """
 
+    @telling_arguments(NEW)
     def __init__(
         self,
         encoder: EncoderSpec = "minilm",
@@ -97,6 +98,7 @@ class Index(IndexReader):
         self._begin(Store.in_memory(new_settings(loaded, preset, max_tokens, overlap, language)), loaded, labeller)
 
     @classmethod
+    @telling_arguments(NEW)
     def create(
         cls,
         path: str | os.PathLike[str],
@@ -111,11 +113,13 @@ class Index(IndexReader):
     ) -> Self:
         """An empty index in the new folder `path`, open for writing; `timeout` as in `open`.
 
+        `IndexExistsError` where there is one: `Index.open(path) if Path(path).exists() else Index.create(path)`.
+
         >>> with Index.create("notes.gsm", encoder="lsa") as index:
         ...     index.add(["a first note", "a second one"])
         ['1', '2']
         """
-        loaded, labeller = load_encoder(encoder), as_labeller(labeller)
+        path, loaded, labeller = as_place(path), load_encoder(encoder), as_labeller(labeller)
         settings = new_settings(loaded, preset, max_tokens, overlap, language)
         with enough_memory(f"to make {path}"):
             return cls._on(Store.create(path, settings, as_timeout(timeout)), loaded, labeller)
@@ -144,7 +148,7 @@ class Index(IndexReader):
         18
         """
         one_of(mode, "mode", ("w", "r"))
-        labeller = as_labeller(labeller)
+        path, labeller = as_place(path), as_labeller(labeller)
         with enough_memory(f"to open {path}"):
             store = Store.open(path, mode, as_timeout(timeout))
             try:
@@ -169,7 +173,7 @@ class Index(IndexReader):
         >>> Index.repair("notes.gsm").was_sound
         True
         """
-        return repair(path, encoder, progress)
+        return repair(as_place(path), encoder, progress)
 
     @classmethod
     def _on(cls, store: Store, encoder: Encoder, labeller: Labeller | None) -> Self:
@@ -288,10 +292,11 @@ class Index(IndexReader):
         passages = [text[start:stop] for text in texts for start, stop in spans_of(text, settings)]
         return encode_ahead(encoder, passages, settings, progress)
 
+    @telling_arguments(TABLE)
     def add_table(
         self,
         table: Any,
-        text: str | Sequence[str],
+        text: str | Sequence[str] | None = None,
         *,
         id: str | None = None,
         metadata: Sequence[str] | None = None,
@@ -299,8 +304,8 @@ class Index(IndexReader):
     ) -> list[str]:
         """Add the rows of a table: pandas, Polars, Arrow, a Hugging Face dataset, or a list of dicts.
 
-        `text` names the column of texts, or several that are joined; `id` that of ids. `metadata` are the columns to
-        keep, all others without it; missing values are left out, and dates become ISO text.
+        `text`, which is needed, names the column of texts, or several that are joined; `id` that of ids. `metadata` are
+        the columns to keep, all others without it; missing values are left out, and dates become ISO text.
 
         >>> ix.add_table([{"key": "rye", "body": "A note on rye.", "year": 2025}], text="body", id="key")
         ['rye']
@@ -310,6 +315,7 @@ class Index(IndexReader):
         found = read_table(table, text, id, metadata)
         return self.add(found.texts, found.ids, found.metadata, progress=progress)
 
+    @telling_arguments(UPDATE)
     def update(self, ids: str | Iterable[str], metadata: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Set fields of the metadata of documents: one dict for all of them, or one for each. Nothing is encoded.
 
@@ -433,7 +439,7 @@ class Index(IndexReader):
         """
         self.state.check_usable()
         with enough_memory("to copy the index"):
-            return back_up(self.state.store.database, self.state.store.layout, Layout(Path(path)))
+            return back_up(self.state.store.database, self.state.store.layout, Layout(Path(as_place(path))))
 
     def compact(self, *, erase: bool = False, progress: Progress | None = None) -> Compaction:
         """Give back the disk space that deleted documents left: old snapshots, history and free pages of the database.

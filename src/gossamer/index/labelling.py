@@ -33,6 +33,7 @@ from gossamer.explain.sampling import Members, TreeState
 from gossamer.explain.saved_labels import from_text, to_text
 from gossamer.plain_text import beginning
 from gossamer.runtime import deadline
+from gossamer.runtime.threads import stop_at_exit
 from gossamer.store import NameRow, Store, log, rows
 from gossamer.store.label_file import SavedLabels, read_labels, write_labels
 from gossamer.store.names import read_names
@@ -148,6 +149,7 @@ class Labelling:
         self._members: tuple[Frozen, Members] | None = None  # of the operation that labels were last asked for
         self._encoder: Meaning | None = None
         self._background: Background | None = None  # of the corpus that labels were last made against
+        stop_at_exit(self.stop)
 
     # -- what others call --------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from gossamer.array_types import Bools, Longs
-from gossamer.filters import Column, Node, Path, as_key, conditions, evaluate
+from gossamer.filters import Column, Condition, Node, Path, as_key, conditions, evaluate
 from gossamer.runtime import deadline
 from gossamer.store import rows
 
@@ -62,11 +62,28 @@ class MetadataColumns:
         columns = self._current(db, numbers, [each.path for each in conditions(where)])
         return evaluate(where, columns.__getitem__, len(numbers))
 
-    def unknown_fields(self, db: sqlite3.Connection, numbers: Longs, paths: Sequence[Path]) -> list[str]:
-        """A sentence for each of some fields that no document has, with names that are like it."""
+    def doubts(
+        self,
+        db: sqlite3.Connection,
+        numbers: Longs,
+        paths: Sequence[Path],
+        asked: Sequence[Condition],
+        dated: Sequence[Path] = (),
+    ) -> list[str]:
+        """A sentence for each of some fields that no document has, with names that are like it, one for each condition
+        whose operand is of another kind than all values of its field, and one for each of `dated` without a date."""
         columns = self._current(db, numbers, paths)
         unknown = [path for path in paths if not columns[path].present] if len(numbers) else []
-        return [_unknown(as_key(path), self._field_names(db, numbers)) for path in unknown]
+        fits = [(each.path, columns[each.path].mismatch(each)) for each in asked if each.path in columns]
+        return [
+            *(_unknown(as_key(path), self._field_names(db, numbers)) for path in unknown),
+            *(f"the field {as_key(path)!r} {why}" for path, why in fits if why),
+            *(
+                f"the field {as_key(path)!r} holds no dates, so nothing is preferred by it"
+                for path in dated
+                if columns[path].present and not columns[path].has_dates
+            ),
+        ]
 
     def _current(self, db: sqlite3.Connection, numbers: Longs, paths: Sequence[Path]) -> dict[Path, Column]:
         """The columns of some fields, up to date."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from gossamer.array_types import NONE, Doubles, Floats, Longs, PassageNumber
-from gossamer.errors import StateError
+from gossamer.errors import ParameterError, StateError
 from gossamer.explain.matching import matching
 from gossamer.explain.novelty import SAMPLE, Baseline, verdict
 from gossamer.explain.sampling import sample
@@ -97,6 +97,9 @@ def changes(view: View, since: int | datetime) -> list[ConceptChange]:
     """
     if isinstance(since, datetime):
         since = max(operation_at(view.db, since.timestamp()), view.vectors.state.history.first or 0)
+    elif since > view.operation:
+        raise ParameterError(f"since={since:,} is still to come: the newest operation is number {view.operation:,}")
+    since = min(since, view.vectors.operation)  # later ones changed no vectors
     shown = shown_concepts(view.vectors.tree.arrays)
     return [change for change in view.vectors.changes(since) if change.id in shown or not change.size_after]
 

@@ -21,13 +21,13 @@ from gossamer.encoders import Encoder, check_texts
 from gossamer.errors import DtypeError, ParameterError, UnknownIdError
 from gossamer.explain.concepts import Concepts, Wording
 from gossamer.explain.passages import READ, SHOWN, Passage
-from gossamer.filters import Node, Path, Where, compared_fields, parse
+from gossamer.filters import Node, Path, Where, compared_fields, conditions, parse
 from gossamer.index.document_table import DocumentTable
 from gossamer.index.encoding import encode
 from gossamer.index.labelling import Frozen, Labelling, frozen
 from gossamer.lexical.query_text import QueryText
 from gossamer.lexical.query_text import parse as parse_query
-from gossamer.lexical.scores import LexicalScores, Weight
+from gossamer.lexical.scores import Corpus, LexicalScores, Weight
 from gossamer.lexical.words import Words
 from gossamer.rank.request import Restriction, as_flags
 from gossamer.results import Concept, Document
@@ -145,22 +145,35 @@ class Query:
     """The documents that hold all its phrases and nothing that it excludes, ascending; None where it says nothing."""
 
     @classmethod
-    def of(cls, view: View, texts: Sequence[str | None], vectors: Floats, weight: Weight) -> list[Query]:
-        """Queries whose words count with this weight, or not at all with 0. `vectors` has a row for each."""
+    def of(
+        cls,
+        view: View,
+        texts: Sequence[str | None],
+        vectors: Floats,
+        weight: Weight,
+        corpora: Sequence[Corpus] | None = None,
+    ) -> list[Query]:
+        """Queries whose words count with this weight, or not at all with 0. `vectors` has a row for each.
+
+        `corpora`: for each query the corpus that the index is a part of.
+        """
         found = []
-        for text, vector, projected in zip(texts, vectors, view.vectors.state.project(vectors), strict=True):
+        rows = zip(texts, vectors, view.vectors.state.project(vectors), strict=True)
+        for at, (text, vector, projected) in enumerate(rows):
             asked = parse_query(text) if text and weight else QueryText("", ())
-            lexical = LexicalScores(view.words, asked.words, weight)
-            found.append(cls(text, vector, projected, lexical, _documents_for(view.words, asked)))
+            corpus = None if corpora is None else corpora[at]
+            lexical = LexicalScores(view.words, asked.words, weight, corpus)
+            found.append(cls(text, vector, projected, lexical, _documents_for(view.words, asked, corpus)))
         return found
 
 
-def _documents_for(words: Words, asked: QueryText) -> Longs | None:
+def _documents_for(words: Words, asked: QueryText, corpus: Corpus | None) -> Longs | None:
     """The documents that hold every phrase and nothing that is excluded; None where nothing is asked for.
 
-    A phrase that no document holds asks for nothing: its words count like others.
+    A phrase that no document holds, of the whole corpus, asks for nothing: its words count like others.
     """
-    held = [found for phrase in asked.phrases if len(found := words.containing(phrase))]
+    each = [(phrase, words.containing(phrase)) for phrase in asked.phrases]
+    held = [found for phrase, found in each if len(found) or (corpus is not None and corpus.held.get(phrase))]
     if not held and not asked.excluded:
         return None
     documents = words.present()
@@ -200,10 +213,14 @@ def as_condition(where: Where | Predicate) -> Node | Predicate | None:
     return where if where is None or callable(where) else parse(where)
 
 
-def unknown_fields(view: View, where: Node | Predicate | None, others: Sequence[Path] = ()) -> tuple[str, ...]:
-    """A sentence for each field of a filter, and of `others`, that no document has."""
-    named = [] if where is None or callable(where) else compared_fields(where)
-    return view.table.unknown_fields(view.db, [*named, *others])
+def doubts(
+    view: View, where: Node | Predicate | None, others: Sequence[Path] = (), dated: Sequence[Path] = ()
+) -> tuple[str, ...]:
+    """A sentence for each field of a filter, and of `others`, that no document has, or only with values of another
+    kind than those of the filter, and for each of `dated`, which are among the others, without dates."""
+    if where is None or callable(where):
+        return view.table.doubts(view.db, others, (), dated)
+    return view.table.doubts(view.db, [*compared_fields(where), *others], conditions(where), dated)
 
 
 def scope_of(view: View, where: Node | Predicate | None, within: int | None, recall: float | None = None) -> Scope:
@@ -224,7 +241,10 @@ def as_concept(vectors: VectorIndex, id: int) -> int:
     """The id of a concept, checked: the tree has a node of this id."""
     if isinstance(id, bool) or not isinstance(id, int):
         raise DtypeError(f"a concept's id is a whole number, as found in a hit's path, got {id!r}")
-    return vectors.tree.node(id).id
+    try:
+        return vectors.tree.node(id).id
+    except UnknownIdError as error:
+        raise UnknownIdError(f"there is no concept {id}: there never was, or the tree changed since") from error
 
 
 def as_weight(hybrid: bool | float) -> Weight:
@@ -268,7 +288,7 @@ def query_vectors(
     if vectors is None:
         asked = [parse_query(text).text if text and weight else text for text in texts]
         return encode(encoder, [text or "" for text in asked], settings, "query")
-    checked = as_vectors(vectors, settings.dim, what="the query's vector")
+    checked = as_vectors(vectors, settings.dim, what="query vectors")
     if len(checked) != len(texts):
         raise ParameterError(f"vectors: {len(checked)}, queries: {len(texts)}; pass one vector for each query")
     return checked

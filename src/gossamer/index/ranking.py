@@ -15,6 +15,7 @@ import numpy as np
 from gossamer.array_types import NONE, Doubles, Longs
 from gossamer.index.query import Query, Scope, View
 from gossamer.lexical.scores import LexicalScores
+from gossamer.rank.cosines import CosineBounds
 from gossamer.rank.fusion import OPENING, Candidates, Scored, best_of, fused, lexical_needed, rounded
 from gossamer.rank.request import Method
 from gossamer.runtime import deadline
@@ -23,6 +24,12 @@ _MORE: Final = 8
 """Documents that are scored because of their words alone, as a multiple of those looked at so far, before the tree is
 searched deeper."""
 
+
+_MANY: Final = 256
+"""Documents whose scores are bounded more narrowly before they are computed exactly, if there are more."""
+
+_ROUNDING: Final = 2e-9
+"""Cosines and openings are rounded to nine places, each by half of this at most."""
 
 _NOTHING: Final = Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
 
@@ -92,6 +99,11 @@ def _ranked(view: View, query: Query, k: int, scope: Scope, depth: int, near: _N
                 return Ranking(ranked, visited + len(more.documents))
         depth *= 4
         (near,) = _nearest(view, [query], depth, scope)
+
+
+def scores_of(view: View, query: Query, documents: Longs) -> list[Scored]:
+    """Some documents, each with the parts of its score, best first."""
+    return _fused(query.lexical, _best(view, query, view.table.passages(documents.tolist())), len(documents))
 
 
 def _unseen(view: View, query: Query, documents: Longs, scope: Scope, found: Candidates) -> Candidates:
@@ -166,23 +178,43 @@ class AllScores:
     def __init__(self, view: View, query: Query) -> None:
         self._view, self._query = view, query
         passages = view.table.all_passages()
-        rough = view.vectors.similarity_to_all(query.projected)
-        self.documents, best, first = _cosines_of_each(view.table.owners(passages), rough.cosines[passages])
-        self.most = best + query.lexical.of(self.documents)
-        self.least = self.most + OPENING * (first - best)
-        error = rough.error + 2e-9  # cosines and openings are rounded to nine places
-        self.most += error
-        self.least -= error
+        cosines = view.vectors.similarity_bounds(query.projected)
+        if len(passages) < len(cosines.least):
+            cosines = CosineBounds(cosines.least[passages], cosines.most[passages])
+        self.documents, least, most = self._bounds(passages, cosines)
+        self._words = query.lexical.of(self.documents)
+        self.least, self.most = least + (self._words - _ROUNDING), most + (self._words + _ROUNDING)
+
+    def _bounds(self, passages: Longs, cosines: CosineBounds) -> tuple[Longs, Doubles, Doubles]:
+        """The documents of all passages, or some, and bounds of their scores by meaning."""
+        owners = self._view.table.owners(passages)
+        return (owners, *cosines) if self._view.table.one_each else _bounds_of_each(owners, *cosines)
 
     def exact(self, places: Longs) -> list[Scored]:
-        """Some documents with their exact scores."""
-        found = _best(self._view, self._query, self._view.table.passages(self.documents[places]))
-        return _fused(self._query.lexical, found, len(places))
+        """Some documents with their exact scores, best first."""
+        return _fused(self._query.lexical, self._candidates(places), len(places))
+
+    def exact_scores(self, places: Longs) -> tuple[Longs, Doubles]:
+        """The numbers of some documents and their exact scores, in no order: quick, for thousands of them."""
+        found, words = self._candidates(places), self._query.lexical
+        dense = found.cosines + found.openings
+        return found.documents, dense + words.of(found.documents) if words.words else dense
+
+    def _candidates(self, places: Longs) -> Candidates:
+        return _best(self._view, self._query, self._view.table.passages(self.documents[places]))
 
     def around(self, score: float) -> tuple[int, Longs]:
         """How many documents surely score above `score`, and the places of those that may or may not."""
-        above = self.least > score
-        return int(np.count_nonzero(above)), np.flatnonzero((self.most >= score) & ~above)
+        above = int(np.count_nonzero(self.least > score))
+        around = np.flatnonzero((self.most >= score) & (self.least <= score))
+        if len(around) > _MANY:
+            passages = self._view.table.passages(self.documents[around])
+            cosines = self._view.vectors.similarity_bounds(self._query.projected, passages)
+            _, least, most = self._bounds(passages, cosines)
+            wanted = score - self._words[around]
+            above += int(np.count_nonzero(least - _ROUNDING > wanted))
+            around = around[(most + _ROUNDING >= wanted) & (least - _ROUNDING <= wanted)]
+        return above, around
 
     def best(self, k: int, *, but: int | None = None) -> Longs:
         """Places of documents that may be among the k best, the one at `but` left out; never fewer than there are."""
@@ -196,10 +228,14 @@ class AllScores:
         return np.flatnonzero(most >= last)
 
 
-def _cosines_of_each(owners: Longs, cosines: Doubles) -> tuple[Longs, Doubles, Doubles]:
-    """The documents of passages, ascending, with the cosines of the best and of the first passage of each."""
+def _bounds_of_each(owners: Longs, least: Doubles, most: Doubles) -> tuple[Longs, Doubles, Doubles]:
+    """The documents of passages, ascending, and bounds of the scores of each by meaning.
+
+    That is between the cosine of the best passage and the mean of it and the first one's.
+    """
     if (np.diff(owners) < 0).any():
         order = np.argsort(owners, kind="stable")
-        owners, cosines = owners[order], cosines[order]
+        owners, least, most = owners[order], least[order], most[order]
     first = np.flatnonzero(np.diff(owners, prepend=-1))
-    return owners[first], np.maximum.reduceat(cosines, first), cosines[first]
+    best = np.maximum.reduceat(least, first)
+    return owners[first], best + OPENING * (least[first] - best), np.maximum.reduceat(most, first)

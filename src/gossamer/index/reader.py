@@ -3,8 +3,10 @@
 `Index` adds what changes it. Nothing here changes anything, so it works the same for an index opened with mode="r".
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 from warnings import warn
 
@@ -12,23 +14,14 @@ import numpy.typing as npt
 
 from gossamer.array_types import Floats
 from gossamer.checks import positive
-from gossamer.encoders import Progress
+from gossamer.encoders import Progress, check_texts
 from gossamer.errors import ParameterError, UnknownFieldWarning
 from gossamer.filters import Where
 from gossamer.index import overview
-from gossamer.index.batch import as_ids
+from gossamer.index.batch import as_ids, as_one_id
 from gossamer.index.explanations import explain_document
 from gossamer.index.facets import count_facets
-from gossamer.index.other_names import SEARCH, telling_arguments, unknown_attribute
-from gossamer.index.query import (
-    Predicate,
-    as_condition,
-    as_weight,
-    check_depth,
-    documents_of,
-    unknown_document,
-    unknown_fields,
-)
+from gossamer.index.query import Predicate, as_condition, as_weight, check_depth, documents_of, doubts, unknown_document
 from gossamer.index.searching import Rerank, SearchArguments, SearchOptions, answers, as_queries, ranked_again
 from gossamer.index.state import IndexState
 from gossamer.rank.request import Method
@@ -48,14 +41,25 @@ from gossamer.results import (
     Plane,
     Since,
     Topics,
+    as_levels,
     operation_or_moment,
+)
+from gossamer.results.other_names import (
+    DOCUMENTS,
+    GET,
+    NEAR_DUPLICATES,
+    SEARCH,
+    TOPICS,
+    TellingNames,
+    telling_arguments,
+    unknown_attribute,
 )
 from gossamer.store import rows
 from gossamer.tree.browsing import outline, top_paths
 from gossamer.tree.cuts import nested_cuts
 
 
-class IndexReader:
+class IndexReader(metaclass=TellingNames):
     """The part of `Index` that reads."""
 
     state: IndexState
@@ -64,6 +68,9 @@ class IndexReader:
 
         def __getattr__(self, name: str) -> NoReturn:
             raise unknown_attribute(self, name)
+
+        def __getitem__(self, key: object) -> NoReturn:
+            raise TypeError("an Index is no list and no dict: use get(ids), or documents() for all of them")
 
     # -- searching ---------------------------------------------------------------------------------
 
@@ -95,7 +102,7 @@ class IndexReader:
         A list of queries, or a matrix of vectors, is answered as one batch on all cores, by a list of `Hits`.
         A "phrase in quotes" must be in a document, a -word must not; with hybrid=False they are text like any other.
 
-        where           metadata filter, see `gossamer.filters`; `UnknownFieldWarning` where no document has a field.
+        where           metadata filter, see `gossamer.filters`; `UnknownFieldWarning` where it can match nothing.
                         Or a function of a `Document` that says whether it is wanted: every document is read for it
         within          id of a concept: only passages below it
         hybrid          adds BM25 to the cosine: True with the usual weight, False not at all, a number as the weight
@@ -151,7 +158,7 @@ class IndexReader:
         True
         """
         weight, k = as_weight(hybrid), positive(k, "k")
-        (wanted,) = as_ids(id)
+        wanted = as_one_id(id)
         with self.state.view_for_query(query, vector, weight) as asked:
             if asked is None:
                 raise unknown_document(wanted, 0)
@@ -167,7 +174,7 @@ class IndexReader:
         >>> [hit.id for hit in ix.more_like("mars", k=1)]
         ['saturn']
         """
-        (wanted,), k = as_ids(id), positive(k, "k")
+        wanted, k = as_one_id(id), positive(k, "k")
         options["vector"] = self.vectors([wanted])[0]
         found = self.search(None, k + 1, **options)
         return Hits([hit for hit in found if hit.id != wanted][:k], visited=found.visited, warnings=found.warnings)
@@ -201,6 +208,7 @@ class IndexReader:
     def get(self, ids: str) -> Document: ...  # type: ignore[overload-overlap]
     @overload
     def get(self, ids: Iterable[str], *, skip_unknown: bool = False) -> list[Document]: ...
+    @telling_arguments(GET)
     def get(self, ids: str | Iterable[str], *, skip_unknown: bool = False) -> Document | list[Document]:
         """The document of an id, or those of several in their order; `UnknownIdError` where one is not there.
 
@@ -253,6 +261,19 @@ class IndexReader:
             parts[document.id].append(Passage(start, document.text[start:stop], vector))
         return [parts[id] for id in wanted]
 
+    def to_parquet(self, path: str | os.PathLike[str]) -> int:
+        """Write all passages with their vectors as a Parquet file, for another program; returns how many.
+
+        A row has the columns id, document, text, vector, and metadata as JSON. The id is that of the document, with
+        "#0", "#1", … at the end where it has several passages. A file that is there is replaced when all is written.
+
+        >>> ix.to_parquet("notes.parquet")  # doctest: +SKIP
+        18
+        """
+        from gossamer.index.export import write_parquet  # needs pyarrow
+
+        return write_parquet(self, Path(path))
+
     def ids(self, *, where: Mapping[str, Any] | Predicate | None = None, within: int | None = None) -> list[str]:
         """The ids of all documents, or of those that match, or that lie below a concept, in order of arrival.
 
@@ -263,11 +284,12 @@ class IndexReader:
         with self.state.reading() as db:
             view = self.state.view_of(db, within)
             found = overview.ids(db, view, condition, within)
-            unknown = () if view is None else unknown_fields(view, condition)
+            unknown = () if view is None else doubts(view, condition)
         for message in unknown:
             warn(message, UnknownFieldWarning, stacklevel=2)
         return found
 
+    @telling_arguments(DOCUMENTS)
     def documents(
         self, *, where: Mapping[str, Any] | Predicate | None = None, within: int | None = None, batch: int = 256
     ) -> Iterator[Document]:
@@ -286,6 +308,7 @@ class IndexReader:
             for row in (found[id] for id in wanted if id in found):
                 yield Document(row.id, row.text, row.read_metadata())
 
+    @telling_arguments(NEAR_DUPLICATES)
     def near_duplicates(self, chance: float = 1e-3, *, progress: Progress | None = None) -> list[NearDuplicates]:
         """Groups of documents that are nearer to each other than chance would have it where they lie, copies first.
 
@@ -340,9 +363,10 @@ class IndexReader:
 
     def changes(self, since: Since) -> list[ConceptChange]:
         """Which concepts are new, grown, shrunk, merged, split or gone since an operation (`info().operation` is the
-        newest one) or a time (a datetime or date, or a timedelta: so long ago), large ones first.
+        newest one) or a time (a datetime or date, also as ISO text, or a timedelta: so long ago), large ones first.
 
-        Of concepts that are there now, those that are shown are listed.
+        Of concepts that are there now, those that are shown are listed. Concepts are recorded each time the tree is
+        agglomerated again, so what is told is what happened since the last record before `since`.
 
         >>> before = ix.info().operation
         >>> added = ix.add([f"Planet number {n} goes around a star." for n in range(6)])
@@ -365,7 +389,7 @@ class IndexReader:
         >>> [(concept.label, concept.size) for concept in ix.assign("a fox in the snowy forest")[:2]]
         [('forest, Bake, planet, butter', 18), ('forest, hunts, deer, snowy', 6)]
         """
-        with self.state.view_for_vectors([text] if isinstance(text, str) else text) as (view, E):
+        with self.state.view_for_vectors(check_texts([text] if isinstance(text, str) else text)) as (view, E):
             found = overview.assigned(view, E)
         return found[0] if isinstance(text, str) else found
 
@@ -406,6 +430,7 @@ class IndexReader:
     def topics(self, n: int, *, assignments: bool = True) -> Topics: ...
     @overload
     def topics(self, *, levels: Sequence[int], assignments: bool = True) -> list[Topics]: ...
+    @telling_arguments(TOPICS)
     def topics(
         self, n: int | None = None, *, levels: Sequence[int] | None = None, assignments: bool = True
     ) -> Topics | list[Topics]:
@@ -424,7 +449,7 @@ class IndexReader:
         """
         if (n is None) == (levels is None):
             raise ParameterError("topics takes the number of groups, as in topics(8), or levels, as in [8, 40, 200]")
-        wanted = [n] if n is not None else list(levels or [])
+        wanted = [n] if n is not None else as_levels(levels)
         with self.state.view() as view:
             if view is None:
                 found = [Topics((), {}, 0.0) for _ in wanted]

@@ -16,7 +16,7 @@ from gossamer.errors import DtypeError, ParameterError
 from gossamer.explain.naming import LONGEST, nodes_of
 from gossamer.explain.sampling import Members, sample
 from gossamer.index.query import View, as_concept
-from gossamer.plain_text import one_line
+from gossamer.plain_text import is_storable, one_line
 from gossamer.store import NameRow, rows
 from gossamer.store.names import read_names
 
@@ -60,4 +60,6 @@ def _checked(name: str) -> str:
     name = one_line(name).strip()
     if not 0 < len(name) <= LONGEST:
         raise ParameterError(f"a name has 1 to {LONGEST} characters, got {len(name)}")
+    if not is_storable(name):
+        raise ParameterError(f"the name {name!r} holds half of a surrogate pair: repair it")
     return name

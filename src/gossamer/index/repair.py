@@ -147,7 +147,7 @@ class _Rebuilt:
 
     def write(self, draft: Layout) -> None:
         """Write the new index into a folder, with a snapshot of its tree."""
-        store = Store.create(draft.folder, self._settings)
+        store = Store.create(draft.folder, self._settings, space=self._found.space)
         try:
             for change in self._changes():
                 store.commit(store.prepare(change), None)

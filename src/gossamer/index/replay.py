@@ -17,13 +17,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from gossamer.array_types import Floats
+from gossamer.checks import LARGEST
 from gossamer.errors import CorruptError, DiskError, GossamerError, LockedError, NotAnIndexError
 from gossamer.files.bundle import Bundle
 from gossamer.index.words import catch_up, check_words, load_words, make_words
 from gossamer.lexical.words import Words
 from gossamer.store import Step, Store, log, rows
+from gossamer.store.schema import GIVEN, read_space
 from gossamer.store.snapshots import Snapshot
 from gossamer.vector_index import Source, Staged, VectorIndex
+from gossamer.whitening.whitening import Whitening
 
 _log = logging.getLogger("gossamer.index")
 
@@ -62,7 +65,7 @@ def stage(step: Step, vectors: VectorIndex | None, store: Store) -> StagedStep:
             raise CorruptError(f"operation {step.seq} removes passages where there are none")
         if not len(step.added):
             return StagedStep(None, None, step.seq)
-        vectors = VectorIndex(step.vectors.shape[1], "paper" if store.settings.preset == "paper" else "default")
+        vectors = _new_tree(step.vectors.shape[1], store)
         vectors.read_raw_from(raw_source(store))
     elif not len(step.added) and not len(step.removed):
         return StagedStep(vectors, None, step.seq)
@@ -72,6 +75,17 @@ def stage(step: Step, vectors: VectorIndex | None, store: Store) -> StagedStep:
         )
     change = vectors.stage(step.vectors, step.added.tolist(), step.removed.tolist())
     return StagedStep(vectors, change, step.seq)
+
+
+def _new_tree(dim: int, store: Store) -> VectorIndex:
+    """An empty tree for vectors of this dimension, as the settings of a store have it."""
+    if store.settings.preset != GIVEN:
+        return VectorIndex(dim, "paper" if store.settings.preset == "paper" else "default")
+    with store.reading() as db:
+        space = read_space(db)
+    whitener = Whitening.from_bundle(space.part("whitener")) if "whitener" in space.params else None
+    acuity = space.number("acuity", 0.0, LARGEST) if "acuity" in space.params else None
+    return VectorIndex(dim, whitener=whitener, acuity=acuity)
 
 
 def apply(step: Step, vectors: VectorIndex | None, store: Store) -> VectorIndex | None:
@@ -178,8 +192,8 @@ class LoggedTree:
             if not self._store.settings.forgotten <= seq <= last:
                 continue
             try:
-                saved = self._store.read_snapshot(seq)
-                vectors = VectorIndex.from_bundle(saved.vectors, raw_source(self._store))
+                with self._store.reading_snapshot(seq) as saved:
+                    vectors = VectorIndex.from_bundle(saved.vectors, raw_source(self._store))
             except (GossamerError, MemoryError) as error:
                 _log.warning("snapshot %d of %s cannot be used, trying an older one: %s", seq, self._store.where, error)
                 if isinstance(error, CorruptError | NotAnIndexError):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.checks import one_of, positive
-from gossamer.errors import InputError, ParameterError
+from gossamer.errors import DtypeError, EmptyTextError, InputError, ParameterError
 from gossamer.filters import Node
 from gossamer.index import overview
 from gossamer.index.hits import hits_of
@@ -23,14 +23,14 @@ from gossamer.index.query import (
     as_condition,
     as_weight,
     check_confidence,
+    doubts,
     scope_of,
-    unknown_fields,
 )
 from gossamer.index.ranking import Ranking, rank, rank_by
 from gossamer.index.selection import Selection, candidates, select
 from gossamer.index.state import IndexState
 from gossamer.lexical.scores import Weight
-from gossamer.rank.request import METHODS, Method
+from gossamer.rank.request import METHODS, Method, as_recall
 from gossamer.results import Hit, Hits
 
 Rerank: TypeAlias = Callable[[str | None, list[Hit]], Sequence[float]]
@@ -75,6 +75,7 @@ class SearchOptions:
         """The options, or the error that says what is wrong with them."""
         where, rerank, hybrid = arguments.get("where"), arguments.get("rerank"), arguments.get("hybrid", True)
         method, diversity = arguments.get("method", "guided"), arguments.get("diversity", 0.0)
+        recall = arguments.get("recall")
         one_of(method, "method", METHODS)
         check_confidence(arguments.get("min_confidence", 0.0))
         if rerank is not None and not callable(rerank):
@@ -86,7 +87,7 @@ class SearchOptions:
             where=as_condition(where),
             within=arguments.get("within"),
             weight=as_weight(hybrid),
-            recall=arguments.get("recall"),
+            recall=None if recall is None else as_recall(recall),
             explain=arguments.get("explain", False),
             min_confidence=arguments.get("min_confidence", 0.0),
             selection=Selection.checked(diversity, arguments.get("group_by"), arguments.get("boost")),
@@ -121,6 +122,8 @@ def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) 
     """The texts of queries, and whether there are several: a list of texts, or a matrix of vectors."""
     if isinstance(query, list | tuple):
         return list(query), True
+    if isinstance(query, str) and not query.strip() and vector is None:
+        raise EmptyTextError("the query is empty: say what to look for, or use documents(where=…) for all that match")
     try:
         rows = np.shape(vector)[:-1] if vector is not None and query is None else ()
     except ValueError as error:
@@ -131,7 +134,9 @@ def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) 
 def answers(state: IndexState, view: View, queries: Sequence[Query], options: SearchOptions) -> list[Hits]:
     """The answers to each query, best first."""
     scope = scope_of(view, options.where, options.within, options.recall)
-    unknown = unknown_fields(view, options.where, options.selection.fields)
+    recency = options.selection.recency
+    dated = () if recency is None else (recency.path,)
+    unknown = doubts(view, options.where, options.selection.fields, dated)
     found = [Hits(warnings=unknown) for _ in queries]
     asked = [] if scope.is_empty else list(range(len(queries)))
     if options.min_confidence > 0.0:
@@ -148,7 +153,11 @@ def ranked_again(query: str | None, hits: Hits, options: SearchOptions) -> Hits:
     """The k hits to which `rerank` gives the highest scores; of equals those that were better before."""
     if options.rerank is None or not hits:
         return hits
-    given = np.asarray(options.rerank(query, list(hits)), np.float64)
+    returned = options.rerank(query, list(hits))
+    try:
+        given = np.asarray(returned, np.float64)
+    except (TypeError, ValueError) as error:
+        raise DtypeError(f"rerank must return a number for each of the {len(hits)} candidates: {error}") from error
     if given.shape != (len(hits),) or np.isnan(given).any():
         raise ParameterError(
             f"rerank must return a number for each of the {len(hits)} candidates, none of them NaN: "

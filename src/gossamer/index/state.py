@@ -45,7 +45,7 @@ from gossamer.index.query import Query, View, check_query, query_vectors
 from gossamer.index.renaming import anchored, renamed
 from gossamer.index.replay import LoggedTree, StagedStep, stage
 from gossamer.index.words import change_words
-from gossamer.lexical.scores import Weight
+from gossamer.lexical.scores import Corpus, Weight
 from gossamer.results import Compaction
 from gossamer.runtime import deadline
 from gossamer.runtime.interrupts import uninterrupted
@@ -143,10 +143,11 @@ class IndexState:
         vectors: npt.ArrayLike | None,
         within: int | None = None,
         weight: Weight = 0.0,
+        corpora: Sequence[Corpus] | None = None,
     ) -> Iterator[tuple[View, list[Query]] | None]:
         """One state of the index and queries in it, each with a text or a row of `vectors`; None while it is empty.
 
-        Their words count with `weight`.
+        Their words count with `weight`, by the corpora of which the index is a part, where it is one.
 
         Encoding may take long, so it is done before the state is held; should the encoder learn again meanwhile, the
         queries are encoded again.
@@ -162,7 +163,7 @@ class IndexState:
             with self.reading() as db:
                 if encoder is self.encoder and (Q is not None or self.vectors is None):
                     view = self.view_of(db, within)
-                    yield None if view is None or Q is None else (view, Query.of(view, texts, Q, weight))
+                    yield None if view is None or Q is None else (view, Query.of(view, texts, Q, weight, corpora))
                     return
 
     @contextmanager

@@ -30,8 +30,11 @@ def looks_like_a_table(value: object) -> bool:
     return hasattr(kind, "columns") or hasattr(kind, "column_names")
 
 
-def read_table(table: Any, text: str | Sequence[str], id: str | None, metadata: Sequence[str] | None) -> Rows:
+def read_table(table: Any, text: str | Sequence[str] | None, id: str | None, metadata: Sequence[str] | None) -> Rows:
     """The rows of a table. Several text columns are joined by line breaks; no `metadata` means all other columns."""
+    if text is None:
+        there = ", ".join(map(repr, _opened(table)[0][:20]))
+        raise ParameterError(f"say which column has the texts, as in add_table(table, text='body'): there are {there}")
     of_text = [text] if isinstance(text, str) else list(text) if isinstance(text, Sequence) else []
     if not of_text or isinstance(metadata, str) or not isinstance(metadata, Sequence | None):
         raise ParameterError("text is the name of a column, or several; metadata is a list of names, as in ['year']")

@@ -46,7 +46,7 @@ class Plan:
         self.documents = [DocumentRow(DocumentNumber(number), *row) for row, number in zip(new, numbers, strict=False)]
         self.removed = sorted(row.document for id, row in present.items() if id not in kept)
         self.updated = [
-            replace(kept[id], metadata=metadata)
+            kept[id]._replace(metadata=metadata)
             for id, _, metadata in given
             if id in kept and kept[id].metadata != metadata
         ]
@@ -66,7 +66,7 @@ class Plan:
         removed = set(self.removed)
         stay = [row for row in rows.all_passages(db) if row.document not in removed]
         together = enumerate([*stay, *self.passages(settings)], self._next_passage)
-        passages = [replace(row, passage=PassageNumber(number)) for number, row in together]
+        passages = [row._replace(passage=PassageNumber(number)) for number, row in together]
         return passages, _texts(passages, [*rows.all_documents(db), *self.documents])
 
     def change(self, passages: Sequence[PassageRow], vectors: Floats | None, settings: Settings | None) -> Change:

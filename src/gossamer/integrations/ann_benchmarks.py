@@ -1,9 +1,13 @@
 """`VectorIndex` as an algorithm of ann-benchmarks and of VIBE.
 
 Their runners call `fit`, `set_query_arguments`, `query` or `batch_query`, and `get_additional`. In a checkout of theirs
-`class Gossamer(gossamer.integrations.ann_benchmarks.Gossamer, BaseANN)` is the whole module. Vectors are taken as
-they are, since the true neighbours are those of the raw vectors; where the distance is the angle, they are scaled to
-length 1.
+`class Gossamer(gossamer.integrations.ann_benchmarks.Gossamer, BaseANN)` is the whole module. Vectors are not whitened,
+since the true neighbours are those of the raw vectors. The index compares by squared distance, so other metrics change
+the vectors first:
+
+angle           x / |x|
+inner product   rows (x, √(max |x|² − |x|²)), queries (q, 0): all rows have the same length, so the nearest row is that
+                with the largest product (Bachrach et al., RecSys 2014)
 """
 
 from __future__ import annotations
@@ -18,17 +22,17 @@ from gossamer.results import SearchResult
 from gossamer.vector_index import VectorIndex
 
 _ANGULAR = ("angular", "cosine", "normalized")
-_METRICS = (*_ANGULAR, "euclidean")
+_METRICS = (*_ANGULAR, "euclidean", "ip")
 
 
 class Gossamer:
-    """An approximate nearest neighbour search whose dial is the wanted recall."""
+    """An approximate nearest neighbour search, whose query argument is the wanted recall."""
 
     def __init__(self, metric: str, structure: Literal["living", "cobweb"] = "living") -> None:
-        """`metric` is "euclidean" or "angular"; VIBE's "cosine" and "normalized" are angles too."""
+        """`metric` is "euclidean", "angular" or "ip"; VIBE's "cosine" and "normalized" are angles too."""
         if metric not in _METRICS:
             raise ParameterError(f"the metric {metric!r} is not supported: choose among {', '.join(_METRICS)}")
-        self._angular = metric in _ANGULAR
+        self._metric = metric
         self._structure = structure
         self._recall: float | None = None
         self._index: VectorIndex | None = None
@@ -39,6 +43,9 @@ class Gossamer:
     def fit(self, X: npt.NDArray[Any]) -> None:
         """Build the tree and the links over the rows of X."""
         rows = self._prepared(X)
+        if self._metric == "ip":
+            squares = (rows.astype(np.float64) ** 2).sum(axis=1)
+            rows[:, -1] = np.sqrt(squares.max() - squares)
         self._index = VectorIndex(rows.shape[1], whitener=None, structure=self._structure)
         self._index.add(rows)
         self._index.settle()
@@ -87,7 +94,8 @@ class Gossamer:
         return self.get_batch_results()
 
     def _prepared(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """Vectors in the space that is searched; for inner products the last dimension of queries, which is 0."""
         rows: npt.NDArray[np.float32] = np.asarray(X, np.float32)
-        if self._angular:
-            rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-30))
-        return rows
+        if self._metric in _ANGULAR:
+            return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-30))
+        return np.pad(rows, ((0, 0), (0, 1))) if self._metric == "ip" else rows

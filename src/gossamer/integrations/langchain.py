@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from gossamer.errors import MissingExtraError, ParameterError
 from gossamer.index import EncoderSpec, Index, encode_texts, load_encoder
-from gossamer.integrations.opening import concepts_of, no_encoder, open_or_create
+from gossamer.integrations.common import concepts_of, no_encoder, open_or_create
 from gossamer.results import Document as Stored
 from gossamer.results import Hit, Hits
 
@@ -208,7 +208,7 @@ def _document(found: Stored | Hit) -> Document:
 
 
 def _answer(hit: Hit) -> Document:
-    more: dict[str, Any] = {"concepts": concepts_of(hit), "score": hit.score}
+    metadata = {**hit.metadata, "concepts": concepts_of(hit), "score": hit.score}
     if hit.explanation is not None:
-        more["explanation"] = " ".join(hit.explanation.sentences)
-    return Document(id=hit.id, page_content=hit.text, metadata={**hit.metadata, **more})
+        metadata["explanation"] = " ".join(hit.explanation.sentences)
+    return Document(id=hit.id, page_content=hit.text, metadata=metadata)

@@ -11,13 +11,14 @@ from functools import partial, wraps
 from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import MCPServerError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.types import ToolAnnotations
 
 from gossamer.errors import GossamerError, ParameterError
 from gossamer.index import Index
 from gossamer.plain_text import one_line, shortened
-from gossamer.results import Concept, Hit, Hits
+from gossamer.results import Concept, Hit, Hits, Novelty
 from gossamer.version import __version__
 
 _PASSAGE: Final = 400
@@ -26,8 +27,11 @@ _PASSAGE: Final = 400
 _PAGE: Final = 8_000
 """Characters of a document that are read at once."""
 
-_UNLIKELY: Final = 0.05
-"""The confidence below which an index has no answer, see `Index.novelty`."""
+_UNUSUAL: Final = 0.05
+"""The confidence below which a query is unlike most documents, as questions in words of their own often are."""
+
+_NOTHING: Final = 99.5
+"""The percentile above which an index probably has no answer, see `Index.novelty`. See docs/mcp.md for figures."""
 
 _MOST: Final = 50
 """Answers, topics and parts of a concept that one call shows."""
@@ -37,51 +41,56 @@ _READ: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _INSTRUCTIONS: Final = """\
 Documents that can be searched by meaning and words, sorted into a tree of concepts.
 Start with `contents` to see what is there, or `search` for a question. Every answer names ids: `read` takes the id of a
-document, `contents` and `search` (as `within`) that of a concept. If `search` says that nothing here answers the
-question, believe it."""
+document, `contents` and `search` (as `within`) that of a concept. If no answer fits, search once more in the words of
+the documents. If `search` says that probably nothing here answers the question, believe it; if perhaps, look first."""
 
 
 def create_server(index: Index, *, name: str = "gossamer", writable: bool = False) -> MCPServer[Any]:
     """A server over an open index. With `writable` documents can be added and deleted, if the index is open for it."""
     server: MCPServer[Any] = MCPServer(name, instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     tools = _Tools(index)
-    for tool in (tools.search, tools.contents, tools.topics, tools.read, tools.explain, tools.more_like, tools.novelty):
-        server.tool(annotations=_READ)(_told(tool))
+    reading = (tools.search, tools.contents, tools.topics, tools.read, tools.explain, tools.more_like, tools.novelty)
+    offered: dict[Callable[..., str], ToolAnnotations] = dict.fromkeys(reading, _READ)
     if writable:
-        server.tool(annotations=ToolAnnotations(destructive_hint=False, idempotent_hint=True))(_told(tools.add))
-        server.tool(annotations=ToolAnnotations(destructive_hint=True, idempotent_hint=True))(_told(tools.delete))
+        offered[tools.add] = ToolAnnotations(destructive_hint=False, idempotent_hint=True)
+        offered[tools.delete] = ToolAnnotations(destructive_hint=True, idempotent_hint=True)
+    for tool, hints in offered.items():
+        # Not structured: that would send the same text twice.
+        server.tool(annotations=hints, structured_output=False)(_told(tool, ToolError))
     _add_resources(server, index, tools)
     return server
 
 
-def _told(tool: Callable[..., str]) -> Callable[..., str]:
-    """The tool, with errors of the index told to the model, which can mend its call; others are told as a failure."""
+def _told(call: Callable[..., str], kind: type[MCPServerError]) -> Callable[..., str]:
+    """The same call, with the message of an error of the index sent to the client; of others the SDK hides it."""
 
-    @wraps(tool)
-    def call(*args: Any, **kwargs: Any) -> str:
+    @wraps(call)
+    def told(*args: Any, **kwargs: Any) -> str:
         try:
-            return tool(*args, **kwargs)
+            return call(*args, **kwargs)
         except GossamerError as error:
-            raise ToolError(str(error)) from error
+            raise kind(str(error)) from error
 
-    return call
+    return told
 
 
 def _add_resources(server: MCPServer[Any], index: Index, tools: _Tools) -> None:
-    @server.resource("gossamer://contents", mime_type="text/plain")
     def contents() -> str:
         """The first levels of concepts."""
         return tools.contents()
 
-    @server.resource("gossamer://concept/{id}", mime_type="text/plain")
     def concept(id: int) -> str:
         """A concept and its parts."""
-        return tools.contents(int(id))
+        return tools.contents(id)
 
-    @server.resource("gossamer://document/{id}", mime_type="text/plain")
     def document(id: str) -> str:
         """The text of a document."""
         return index.get(id).text
+
+    anything = ResourceSecurity(exempt_params={"id"})  # an id may look like a path; no file is opened by it
+    for uri, read in (("contents", contents), ("concept/{id}", concept), ("document/{+id}", document)):
+        resource = server.resource(f"gossamer://{uri}", mime_type="text/plain", security=anything)
+        resource(_told(read, ResourceNotFoundError))
 
 
 class _Tools:
@@ -96,13 +105,12 @@ class _Tools:
         where: a metadata filter, as {"year": {"$gte": 2020}}. within: the id of a concept, to look only there.
         """
         search, doubt = partial(self._index.search, query, _count(k, "k"), where=where, within=within), ""
-        hits = search(min_confidence=_UNLIKELY)
+        hits = search(min_confidence=_UNUSUAL)
         if not hits:
             hits = search()
             if not hits:
                 return "Nothing was found: the index, or what the filter leaves of it, is empty."
-            verdict = self._index.novelty(query).verdict
-            doubt = f"Probably nothing here answers this ({verdict}). The nearest documents:\n"
+            doubt = _doubt(self._index.novelty(query))
         return doubt + _answers(hits) + "".join(f"\nNote: {warning}" for warning in hits.warnings)
 
     def contents(self, concept: int | None = None) -> str:
@@ -167,9 +175,16 @@ def _count(value: int, name: str) -> int:
 
 def _answers(hits: Hits | Sequence[Hit]) -> str:
     return "\n".join(
-        f"{rank}. [{hit.id}] {hit.score:.2f} {_path(hit.path)}\n   {_brief(hit.passage)}"
+        f"{rank}. [{hit.id}] {hit.score:.2f} {_path(hit.path)}".rstrip() + f"\n   {_brief(hit.passage)}"
         for rank, hit in enumerate(hits, 1)
     )
+
+
+def _doubt(found: Novelty) -> str:
+    """What stands before the answers to a query that is unlike most documents."""
+    if found.percentile > _NOTHING:
+        return f"Probably nothing here answers this ({found.verdict}). The nearest documents:\n"
+    return f"Perhaps nothing here answers this, or not in these words ({found.verdict}). The nearest documents:\n"
 
 
 def _path(path: Sequence[Concept]) -> str:

@@ -20,8 +20,8 @@ from gossamer.version import __version__
 if TYPE_CHECKING:
     from mteb.models import ModelMeta
 
-_QUERIES = 64
-"""Queries that are searched as one batch."""
+_ANSWERS = 64_000
+"""Answers that are held in memory at once: as many queries are searched as one batch."""
 
 
 class GossamerSearch:
@@ -66,9 +66,9 @@ class GossamerSearch:
             listed = {id: {"id": {"$in": list(top_ranked[id])}} for id in texts}
             found = [self._index.search(text, k, hybrid=self.hybrid, where=listed[id]) for id, text in texts.items()]
         else:
-            asked, found = list(texts.values()), []
-            for start in range(0, len(asked), _QUERIES):
-                found += self._index.search(asked[start : start + _QUERIES], k, hybrid=self.hybrid)
+            asked, found, size = list(texts.values()), [], max(1, _ANSWERS // k)
+            for start in range(0, len(asked), size):
+                found += self._index.search(asked[start : start + size], k, hybrid=self.hybrid)
         return {id: _scores(hits) for id, hits in zip(texts, found, strict=True)}
 
     @property
@@ -96,9 +96,9 @@ def _as_text(query: Any) -> str:
 
 def _scores(hits: Hits) -> dict[str, float]:
     """Scores that differ in float32: trec_eval, which MTEB uses, would order equal ones by the ids of documents."""
-    scores: dict[str, float] = {}
-    lowest = np.float32(math.inf)
-    for hit in hits:
-        lowest = min(np.float32(hit.score), np.nextafter(lowest, np.float32(-math.inf)))
-        scores[hit.id] = float(lowest)
-    return scores
+    scores = np.array([hit.score for hit in hits], np.float32)
+    for at in np.flatnonzero(scores[1:] >= scores[:-1]) + 1:
+        while at < len(scores) and scores[at] >= scores[at - 1]:
+            scores[at] = np.nextafter(scores[at - 1], np.float32(-math.inf))
+            at += 1
+    return dict(zip([hit.id for hit in hits], scores.tolist(), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gossamer.errors import ParameterError
 from gossamer.vector_index import VectorIndex
+
+_FLOATS: Final = [np.float32, np.float64]
 
 
 class ConceptTree(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -60,7 +62,7 @@ class ConceptTree(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         ):
             raise ParameterError(f"n_clusters must be a whole number of at least 1, got {self.n_clusters!r}")
         first = not hasattr(self, "index_")
-        rows = validate_data(self, X, dtype=[np.float32, np.float64], reset=first)
+        rows = validate_data(self, X, dtype=_FLOATS, reset=first)
         if first:
             whitener: Any = "preset" if self.whiten else None
             self.index_ = VectorIndex(rows.shape[1], whitener=whitener, structure=self.structure)
@@ -109,7 +111,8 @@ class ConceptTree(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     def _checked(self, X: Any) -> npt.NDArray[Any]:
         check_is_fitted(self, "index_")
-        rows: npt.NDArray[Any] = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
+        # The index itself looks for NaN and infinity.
+        rows: npt.NDArray[Any] = validate_data(self, X, dtype=_FLOATS, reset=False, ensure_all_finite=False)
         return rows
 
     @property

@@ -29,6 +29,9 @@ TITLE: Final = 2
 _MOST: Final = 255
 """The highest term frequency that is told apart from higher ones."""
 
+_BLOCK: Final = 128
+"""Scores that are compared with the lowest of the best at once."""
+
 Counts = npt.NDArray[np.uint8]
 
 
@@ -86,6 +89,34 @@ def score_all(s: Sequences, p: Postings, q: Weights, vocabulary: int) -> Doubles
         places, counts = np.zeros(vocabulary, np.int32), np.zeros(len(q.terms), np.int32)
         _score_later(s, p, q, places, counts, scores)
     return scores
+
+
+@ordered_kernel
+def best_places(scores: Doubles, k: int) -> Longs:
+    """Where the k highest scores above 0 are, highest first; of equal scores the lower place.
+
+    The best so far are kept sorted: k is small. Most blocks of scores have none that is among them.
+    """
+    places, highest = np.empty(k, np.int64), np.empty(k)
+    found, least = 0, 0.0
+    for start in range(0, len(scores), _BLOCK):
+        block = scores[start : start + _BLOCK]
+        above = 0
+        for i in range(block.shape[0]):
+            above += block[i] > least
+        if above == 0:
+            continue
+        for i in range(block.shape[0]):
+            if block[i] > least:
+                at = min(found, k - 1)
+                while at > 0 and highest[at - 1] < block[i]:
+                    highest[at], places[at] = highest[at - 1], places[at - 1]
+                    at -= 1
+                highest[at], places[at] = block[i], start + i
+                found = min(found + 1, k)
+                if found == k:
+                    least = highest[k - 1]
+    return places[:found]
 
 
 @ordered_subkernel

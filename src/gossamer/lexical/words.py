@@ -52,6 +52,16 @@ class WordsOf(NamedTuple):
     title: str
 
 
+class CorpusCounts(NamedTuple):
+    """What BM25 knows of a corpus as a whole."""
+
+    documents: int
+    total: float
+    """The length of all of them together."""
+    holders: tuple[int, ...]
+    """For each term of a query the documents that hold it."""
+
+
 @dataclass(frozen=True)
 class Words:
     """The words of all documents.
@@ -151,12 +161,20 @@ class Words:
 
     # -- asking ------------------------------------------------------------------------------------
 
-    def score_all(self, terms: Sequence[int]) -> Doubles:
-        """BM25 of every document for a query, given by its terms, each once; in the order of `numbers`."""
+    def counts(self, terms: Sequence[int]) -> CorpusCounts:
+        """What BM25 knows of these documents as a whole, for a query that is given by its terms."""
+        return CorpusCounts(self.documents, self.total, tuple(self.holders[list(terms)].tolist()))
+
+    def score_all(self, terms: Sequence[int], counts: CorpusCounts | None = None) -> Doubles:
+        """BM25 of every document for a query, given by its terms, each once; in the order of `numbers`.
+
+        `counts`: of a larger corpus that these documents are a part of.
+        """
         wanted = np.array(terms, np.int32)
-        holders = self.holders[wanted].astype(np.float64)
-        weights = np.maximum(np.log((self.documents - holders + 0.5) / (holders + 0.5)), _LEAST_WEIGHT)
-        mean = max(self.total, 1.0) / max(self.documents, 1)
+        counts = counts or self.counts(terms)
+        holders = np.array(counts.holders, np.float64)
+        weights = np.maximum(np.log((counts.documents - holders + 0.5) / (holders + 0.5)), _LEAST_WEIGHT)
+        mean = max(counts.total, 1.0) / max(counts.documents, 1)
         query = Weights(wanted, weights, K1 * (1.0 - B), K1 * B / mean)
         return kernels.score_all(self.sequences, self.postings, query, len(self.holders))
 
@@ -177,16 +195,16 @@ class Words:
 
     def find(self, word: str) -> int:
         """The number of the term of a word; 0 where no document holds it."""
-        term = self.vocabulary.find(word.lower())
+        term = self.vocabulary.of_words[word.lower()]
         return term if term < len(self.holders) and self.holders[term] else 0
 
     def matches(self, text: str, terms: set[int]) -> tuple[tuple[int, int], ...]:
         """Where words of these terms stand in a text: (start, stop) character offsets, ascending."""
-        head, find = text[:_HIGHLIGHTED], self.vocabulary.find
+        head, term_of = text[:_HIGHLIGHTED], self.vocabulary.of_words
         lowered = head.lower()
         if len(lowered) == len(head):  # letters stay where they are: the usual case, in half of the time
-            return tuple([match.span() for match in places_of(lowered) if find(match[0]) in terms])
-        return tuple([match.span() for match in places_of(head) if find(match[0].lower()) in terms])
+            return tuple([match.span() for match in places_of(lowered) if term_of[match[0]] in terms])
+        return tuple([match.span() for match in places_of(head) if term_of[match[0].lower()] in terms])
 
     def places(self, documents: Longs) -> Longs:
         """The places of documents, which must be there."""

@@ -33,6 +33,8 @@ _SAMPLE: Final = 4096
 _FARTHEST: Final = 1e5
 """Coordinates in steps are cut off here: still far beyond all codes, and the squares add up within float32."""
 
+_LARGEST: Final = float(np.finfo(np.float32).max)
+
 _CHUNK: Final = 4096
 """Vectors that are converted at a time: 6 MB of float32 at 384 dimensions, which stay in the cache."""
 
@@ -69,6 +71,15 @@ def to_steps(vectors: Floats, grid: Grid) -> None:
         part = vectors[first : first + _CHUNK]
         part -= grid.centre
         np.clip(part * np.float64(1.0 / grid.step), -_FARTHEST, _FARTHEST, out=part, casting="same_kind")
+
+
+def pull_in(vectors: Floats, grid: Grid) -> None:
+    """Cut off the coordinates of vectors, in place, where `to_steps` would; all others stay as they are."""
+    far = _FARTHEST * grid.step
+    least, most = (np.clip(grid.centre + np.float64(side), -_LARGEST, _LARGEST) for side in (-far, far))
+    for first in range(0, len(vectors), _CHUNK):
+        part = vectors[first : first + _CHUNK]
+        np.clip(part, least.astype(np.float32), most.astype(np.float32), out=part)
 
 
 @subkernel

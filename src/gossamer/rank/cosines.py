@@ -5,12 +5,20 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gossamer.array_types import NONE, Doubles, Floats, Longs
+from gossamer.array_types import NONE, Doubles, Floats, Longs, Shorts
+from gossamer.graph.codes import Codes
 from gossamer.runtime.jit import kernel
+from gossamer.runtime.simd import integer_dot
 from gossamer.tree.arrays import Meta, TreeArrays
 
 _SMALLEST: Final = 1e-300
 """In place of a length of 0, whose cosine is 0."""
+
+_QUERY: Final = 32_000.0
+"""The length of a query in whole numbers: each coordinate fits into 16 bits."""
+
+_NOISE: Final = 1e-6
+"""More than rounding adds: norms of codes are in single precision."""
 
 
 class Nearest(NamedTuple):
@@ -23,12 +31,11 @@ class Nearest(NamedTuple):
     """Nodes scored for each query."""
 
 
-class RoughCosines(NamedTuple):
-    """Cosines in single precision, and by how much they may be wrong at most."""
+class CosineBounds(NamedTuple):
+    """Between what the cosines of documents are, by document number; those of documents that are gone mean nothing."""
 
-    cosines: Doubles
-    """By document number; those of documents that are not in the tree mean nothing."""
-    error: float
+    least: Doubles
+    most: Doubles
 
 
 @kernel
@@ -59,15 +66,66 @@ def cosines(t: TreeArrays, X: Floats, documents: Longs) -> Doubles:
     return out
 
 
-def rough_cosines(t: TreeArrays, x: Floats, documents: int) -> RoughCosines:
-    """The cosine between a query and every document numbered below `documents`, by one product in single precision.
+def cosine_bounds(t: TreeArrays, codes: Codes | None, x: Floats, documents: int) -> CosineBounds:
+    """Bounds of the cosine between a query and every document numbered below `documents`.
 
-    A sum of D products is off by at most (D + 2)·2⁻²⁴ times the sum of their sizes (Higham 2002, section 3.1), which
-    is at most the product of the lengths; the bound is doubled for what the rounding of lengths adds.
+    By codes, where all leaves have one: a quarter of the memory of the vectors is read, in a third of the time. With ŷ
+    what the code of y stands for and e = ‖y − ŷ‖, x·y is within ‖x‖·e of x·ŷ, of which rounding x to whole numbers in
+    units of ‖x‖/_QUERY changes at most √D/2 units by ‖ŷ − centre‖. Without codes by a product in single precision: a
+    sum of D products is off by at most (D + 2)·2⁻²⁴ times the sum of their sizes (Higham 2002, section 3.1), which is
+    at most the product of the lengths; the bound is doubled for what the rounding of lengths adds.
     """
-    leaf_rows = int(t.meta[Meta.LEAF_ROWS])
+    rows, leaf_rows = t.row[t.leaf[:documents]], int(t.meta[Meta.LEAF_ROWS])
+    wide = x.astype(np.float64)
+    direction = wide / max(float(np.linalg.norm(wide)), _SMALLEST)
+    middle, error = np.empty(leaf_rows), np.empty(leaf_rows)
+    if codes is None:
+        middle = (t.vectors[:leaf_rows] @ direction.astype(np.float32)) / np.maximum(
+            np.sqrt(t.norm[:leaf_rows]), _SMALLEST
+        )
+        error[:] = (len(x) + 2) * 2.0**-23
+    else:
+        query = np.zeros(codes.leaf.shape[1], np.int16)
+        query[: len(x)] = np.rint(direction * _QUERY)
+        _write_bounds(t, codes, query, direction, middle, error)
+    middle, error = middle.take(rows, mode="clip"), error.take(rows, mode="clip")
+    return CosineBounds(middle - error, middle + error)
+
+
+def narrower_bounds(t: TreeArrays, x: Floats, documents: Longs) -> CosineBounds:
+    """Bounds of the cosine between a query and some documents, as those without codes are."""
     wide = x.astype(np.float64)
     direction = (wide / max(float(np.linalg.norm(wide)), _SMALLEST)).astype(np.float32)
-    by_row = (t.vectors[:leaf_rows] @ direction) / np.maximum(np.sqrt(t.norm[:leaf_rows]), _SMALLEST)
-    rows = t.row[t.leaf[:documents]]
-    return RoughCosines(by_row.take(rows, mode="clip"), (len(x) + 2) * 2.0**-23)
+    middle = np.empty(len(documents))
+    _write_products(t, direction, documents, middle)
+    error = (len(x) + 2) * 2.0**-23
+    return CosineBounds(middle - error, middle + error)
+
+
+@kernel
+def _write_products(t: TreeArrays, direction: Floats, documents: Longs, middle: Doubles) -> None:
+    """Write the cosine between a unit vector and each document, added up in single precision."""
+    for i in range(documents.shape[0]):
+        row, product = t.row[t.leaf[documents[i]]], np.float32(0.0)
+        y = t.vectors[row]
+        for d in range(direction.shape[0]):
+            product += direction[d] * y[d]
+        middle[i] = product / max(math.sqrt(t.norm[row]), _SMALLEST)
+
+
+@kernel
+def _write_bounds(
+    t: TreeArrays, codes: Codes, query: Shorts, direction: Doubles, middle: Doubles, error: Doubles
+) -> None:
+    """Write by leaf row the cosine by codes, and by how much it may be wrong."""
+    unit, at_centre = codes.step / _QUERY, 0.0
+    for d in range(direction.shape[0]):
+        at_centre += direction[d] * codes.centre[d]
+    rounding = math.sqrt(direction.shape[0]) / (2.0 * _QUERY)
+    for row in range(middle.shape[0]):
+        inverse = 1.0 / max(math.sqrt(t.norm[row]), _SMALLEST)
+        middle[row] = (at_centre + unit * integer_dot(query, codes.leaf[row])) * inverse
+        away = codes.leaf_error[row] + rounding * math.sqrt(codes.leaf_norm[row])
+        error[row] = away * inverse + _NOISE
+        if not error[row] < 1.0:  # a vector that is short beside a step of the codes
+            middle[row], error[row] = 0.0, 1.0 + _NOISE

@@ -98,7 +98,7 @@ def rounded(cosines: Doubles) -> Doubles:
 
 def best_of(owners: Longs, passages: Longs, cosines: Doubles) -> Candidates:
     """The best passage of each document, of equal ones the one with the lowest number. `owners` are of passages."""
-    if len(set(owners.tolist())) == len(owners):
+    if (np.diff(owners) > 0).all() or len(set(owners.tolist())) == len(owners):
         return Candidates(owners, passages, cosines, np.zeros(len(owners)))
     order = np.lexsort((passages, -cosines, owners))
     first = order[np.flatnonzero(np.diff(owners[order], prepend=-1))]

@@ -89,17 +89,21 @@ def at_length_of_documents(t: TreeArrays, x: Floats) -> Floats:
     return x if length == 0.0 else (x * (math.sqrt(wanted) / length)).astype(np.float32)
 
 
-def gains_by_axis(t: TreeArrays, x: Floats, leaf: int) -> Doubles:
-    """log p(x|leaf) − log p(x|root) as a sum over axes: the term of each."""
-    acuity, root = float(t.limits[Limit.ACUITY]), leaf
-    while t.parent[root] != NONE:
-        root = int(t.parent[root])
-    if root == leaf:
-        return np.zeros(len(x))
-    variance = t.m2[t.row[root]] / t.size[root] + acuity
-    at_leaf = np.square(x - t.vectors[t.row[leaf]].astype(np.float64)) / acuity
-    at_root = np.square(x - t.mean[t.row[root]]) / variance
-    by_axis: Doubles = 0.5 * (at_root + np.log(variance / acuity) - at_leaf)
+def gains_by_axis(t: TreeArrays, x: Floats, path: Sequence[int], context: float = 0.0) -> Doubles:
+    """The score of the leaf at the end of a path from the root, as a sum over axes: the term of each."""
+    log_ps = [_log_p_by_axis(t, x, node) for node in path]
+    by_axis: Doubles = (1.0 - context) * (log_ps[-1] - log_ps[0])
+    return by_axis if context == 0.0 else by_axis + context * np.sum(log_ps, axis=0)
+
+
+def _log_p_by_axis(t: TreeArrays, x: Floats, node: int) -> Doubles:
+    """log p(x|c) as a sum over axes."""
+    acuity, row = float(t.limits[Limit.ACUITY]), t.row[node]
+    if t.n_children[node] == 0:
+        mean, variance = t.vectors[row].astype(np.float64), np.full(len(x), acuity)
+    else:
+        mean, variance = t.mean[row], t.m2[row] / t.size[node] + acuity
+    by_axis: Doubles = -0.5 * (np.log(2.0 * math.pi * variance) + np.square(x - mean) / variance)
     return by_axis
 
 

@@ -9,6 +9,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from gossamer.array_types import NONE, Floats
 from gossamer.graph.calibration import Calibration, Effort, calibrate, effort_for_budget
@@ -24,6 +25,9 @@ from gossamer.tree.rebuild import Neighbours
 from gossamer.tree.scoring import EVERYTHING, Ranked
 
 _EVERYTHING = Filter(EVERYTHING, EVERYTHING)
+
+_NEAR = 32
+"""Documents near a query that tell whether what a filter allows is near it."""
 
 
 def prepare(
@@ -55,13 +59,14 @@ def search_guided(
     effort = effort_for(t, graph, request)
     if effort is None:
         return None
+    lost = _lost(t, graph, Q, effort, restriction if request.budget is None else None)
     if restriction is not None:
         leaves = int(t.meta[Meta.LEAVES])
         met = max(64, 5 * request.k // 4) * leaves // restriction.size  # until k of those allowed are among them
         effort = effort._replace(width=min(leaves, effort.width + met))
     ranked = search_with_effort(t, graph, Q, request.k, effort, request.context, restriction)
     if request.budget is None:
-        _complete(t, Q, request, restriction, ranked)
+        _complete(t, Q, request, restriction, ranked, lost)
     return ranked
 
 
@@ -100,7 +105,11 @@ def effort_for(t: TreeArrays, graph: SearchGraph, request: SearchRequest) -> Eff
     if request.context != 0.0:
         leaves = int(t.meta[Meta.LEAVES])
         calibration = graph.contexts.get(request.context, leaves, lambda context: _calibrate(t, graph, context))
-    return None if calibration is None else calibration.effort(request.k, request.recall)
+    if calibration is None:
+        return None
+    return (
+        calibration.usual_effort(request.k) if request.recall is None else calibration.effort(request.k, request.recall)
+    )
 
 
 def _calibrate(t: TreeArrays, graph: SearchGraph, context: float) -> Calibration:
@@ -113,16 +122,33 @@ def _calibrate(t: TreeArrays, graph: SearchGraph, context: float) -> Calibration
     )
 
 
+def _lost(
+    t: TreeArrays, graph: SearchGraph, Q: Floats, effort: Effort, restriction: Restriction | None
+) -> npt.NDArray[np.bool_]:
+    """Which queries have few of the allowed documents near them: of the nearest ones, less than half the share of all.
+
+    A walk finds what is allowed among what is near. Where a filter leaves out just what a query is like, it goes round
+    in that: with the nearest tenth of 40,000 documents excluded it found 0.72 of the ten nearest others, and with the
+    nearest half 0.14, at more cost than to score all of them.
+    """
+    if restriction is None:
+        return np.zeros(len(Q), np.bool_)
+    near = search_with_effort(t, graph, Q, _NEAR, effort).documents
+    allowed = (restriction.flags[near] != 0) & (near != NONE)
+    return 2 * allowed.sum(axis=1) * int(t.meta[Meta.DOCUMENTS]) < _NEAR * restriction.size
+
+
 def _complete(
-    t: TreeArrays, Q: Floats, request: SearchRequest, restriction: Restriction | None, ranked: Ranked
-) -> None:
-    """Answer those queries exhaustively whose walk ended, where links lead nowhere, before it had all answers."""
+    t: TreeArrays, Q: Floats, request: SearchRequest, restriction: Restriction | None, ranked: Ranked,
+    lost: npt.NDArray[np.bool_],
+) -> None:  # fmt: skip
+    """Answer those queries exhaustively that are lost, or whose walk ended, where links lead nowhere, before it had all
+    answers."""
     k, scoring = request.k, Scoring(False, request.context)
     most = min(k, int(t.meta[Meta.DOCUMENTS]) if restriction is None else restriction.size)
-    last = ranked.documents[:, most - 1]
-    if last.min(initial=0) != NONE:
+    short = np.flatnonzero(lost | (ranked.documents[:, most - 1] == NONE))
+    if not len(short):
         return
-    short = np.flatnonzero(last == NONE)
     if restriction is None:
         exact = PathSum().search(t, Q[short], k, scoring)
     else:

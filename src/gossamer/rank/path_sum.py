@@ -24,7 +24,7 @@ from gossamer.rank.exact import Scoring, rank_listed
 from gossamer.runtime.jit import kernel
 from gossamer.runtime.threads import in_threads
 from gossamer.tree.arrays import Limit, Meta, TreeArrays
-from gossamer.tree.scoring import EVERYTHING, Ranked, empty_ranking, fill, path_score
+from gossamer.tree.scoring import EVERYTHING, Ranked, empty_ranking, fill, log_p, path_score
 from gossamer.tree.structure import parents_first
 
 _LEAVES: Final = 8192
@@ -46,6 +46,15 @@ _SURE: Final = 4.0
 
 
 _PATH_GAIN: Final = Scoring(False, 0.0)
+
+
+class Extent(NamedTuple):
+    """How large the numbers of a tree are, for the rounding error of sums of them."""
+
+    changes: int  # Meta.CHANGES of the tree
+    longest: float  # the largest distance of a leaf from the origin
+    largest_h: float  # of an internal node; 0 where ancestors were never asked for
+    depth: int  # internal nodes on the longest path; likewise
 
 
 class _Ancestors(NamedTuple):
@@ -105,6 +114,7 @@ class PathSum:
             np.zeros(0, np.int32), np.zeros((0, 0), np.float32), np.zeros(0), np.zeros(0, np.int32)
         )
         self._seen = 0  # Meta.CHANGES when the weights were read
+        self._extent = Extent(NONE, 0.0, 0.0, 0)
         self._refreshing = Lock()
 
     def fresh(self) -> PathSum:
@@ -141,6 +151,23 @@ class PathSum:
             above = above._replace(order=inner_nodes(t))
             _weigh(t, above, self._seen)
             self._above, self._seen = above, int(t.meta[Meta.CHANGES])
+            self._extent = self._measured(t)
+
+    def extent(self, t: TreeArrays) -> Extent:
+        """How large the numbers of the tree are. A look at each leaf, after a change."""
+        with self._refreshing:
+            if self._extent.changes != t.meta[Meta.CHANGES]:
+                self._extent = self._measured(t)
+            return self._extent
+
+    def _measured(self, t: TreeArrays) -> Extent:
+        norms = t.norm[: t.meta[Meta.LEAF_ROWS]]
+        longest = math.sqrt(float(norms.max(where=np.isfinite(norms), initial=0.0)))
+        order = self._above.order
+        if not len(order) or self._seen != t.meta[Meta.CHANGES]:
+            return Extent(int(t.meta[Meta.CHANGES]), longest, 0.0, 0)
+        depth = int(self._above.lengths[t.row[order[-1]]])  # the last of the nodes level by level
+        return Extent(int(t.meta[Meta.CHANGES]), longest, float(np.abs(t.h[order]).max()), depth)
 
     def search_block(self, t: TreeArrays, Q: Floats, scoring: Scoring, out: Ranked) -> None:
         """Rank for a block of queries, with more and more candidates until every answer is sure."""
@@ -193,16 +220,13 @@ class PathSum:
 
     def _rounding_error(self, t: TreeArrays, Q: Floats, scoring: Scoring) -> Doubles:
         """How far a float32 score may be off: sure·√n·u times the size of the terms that were added up."""
-        acuity = float(t.limits[Limit.ACUITY])
-        norms = t.norm[: t.meta[Meta.LEAF_ROWS]]
-        longest = math.sqrt(float(norms[np.isfinite(norms)].max()))
+        acuity, extent = float(t.limits[Limit.ACUITY]), self.extent(t)
         lengths = np.sqrt(np.einsum("qd,qd->q", Q, Q, dtype=np.float64))
         # A density is −½ of (x − μ)²/σ² ≤ (‖x‖ + ‖μ‖)²/a plus logarithms that are smaller by far.
-        size = 0.5 * (lengths + longest) ** 2 / acuity + abs(0.5 * Q.shape[1] * math.log(2 * math.pi * acuity))
+        size = 0.5 * (lengths + extent.longest) ** 2 / acuity + abs(0.5 * Q.shape[1] * math.log(2 * math.pi * acuity))
         if not scoring.by_leaf_alone:
-            largest_h = float(np.abs(t.h[self._above.order]).max(initial=0.0))
-            depth = math.log2(len(self._above.order) + 2) * 2
-            size = 2 * (size + 0.5 * largest_h) * (1 + depth * (1.0 if scoring.mean else abs(scoring.context)))
+            nodes = 1 + extent.depth * (1.0 if scoring.mean else abs(scoring.context))
+            size = 2 * (size + 0.5 * extent.largest_h) * nodes
             size /= 2 if scoring.mean else 1
         unit = float(np.finfo(np.float32).eps) / 2
         return np.asarray(self._sure * math.sqrt(2 * Q.shape[1]) * unit * size)
@@ -326,17 +350,22 @@ def _score_again(t: TreeArrays, Q: Floats, pending: _Pending, found: Candidates,
     """Score the candidates exactly and write the best; `sure` where none that was left out can belong to them."""
     scores, leaves = found
     m, k = scores.shape[1], out.documents.shape[1]
+    by_leaf_alone = not scoring.mean and scoring.context == 0.0
     exact = np.empty(m)
     known, stamps = np.empty(t.mean.shape[0]), np.zeros(t.mean.shape[0])
     for i in range(pending.queries.shape[0]):
         q = pending.queries[i]
         documents, worst, n = 0, 0, 0
+        root = log_p(t, t.meta[Meta.ROOT], Q[q]) if by_leaf_alone else 0.0
         for j in range(m):
             leaf = leaves[i, j]
             if leaf == NONE:
                 continue  # fewer scored above −∞ than there is room for: some scored NaN
             leaves[i, n], scores[i, n] = leaf, scores[i, j]
-            exact[n] = path_score(t, leaf, Q[q], scoring.mean, scoring.context, known, stamps, i + 1.0)
+            if by_leaf_alone:  # no walk up to the root
+                exact[n] = log_p(t, leaf, Q[q]) - root
+            else:
+                exact[n] = path_score(t, leaf, Q[q], scoring.mean, scoring.context, known, stamps, i + 1.0)
             documents += t.size[leaf]
             if scores[i, n] < scores[i, worst]:
                 worst = n

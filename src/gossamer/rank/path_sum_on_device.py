@@ -1,15 +1,17 @@
-"""`PathSum` with its first step on a device, by PyTorch: all leaves are scored there in float32, and the best of each
-query come back to be scored again in double precision. So documents and scores are those of `PathSum`.
+"""`PathSum` with its first step on a device, by PyTorch: all leaves are scored there, and the best of each query come
+back to be scored again in double precision. So documents and scores are those of `PathSum`.
 
-On the device nodes are in the order of levels. Then the sums over paths are made level by level, and leaves beside each
-other in memory have the same ancestors. Vectors have one more coordinate, −‖v‖²/2a, and queries 1 there, so that one
-product gives the log densities of leaves, but for a constant of the query.
+The sums over paths are taken of coefficients, once for a tree. As log p(x|c) is affine in [x², x], so is the sum of it
+over the ancestors of a leaf: what a query needs is one product for the parents of leaves and one for the leaves, and
+each leaf adds the sum of its parent. Both are products of float16 in parts (`split_product`). On the device leaves are
+in the order of their parents, so those beside each other in memory need the same sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from threading import Lock
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -17,7 +19,8 @@ import numpy as np
 
 from gossamer.array_types import NONE, Doubles, Floats, Ints
 from gossamer.rank.exact import Scoring
-from gossamer.rank.path_sum import Candidates, PathSum, inner_nodes
+from gossamer.rank.path_sum import Candidates, PathSum
+from gossamer.rank.split_product import Block, Layout, added_at_once, layout, left_side, product, right_side, rounding
 from gossamer.tree.arrays import Limit, Meta, TreeArrays
 
 _SCORES: Final = {"cpu": 1 << 22, "cuda": 1 << 30}
@@ -32,7 +35,17 @@ _QUERIES: Final = 1024
 _GROUP: Final = 32
 """Scores of which the largest is found first."""
 
-_ALIGNED: Final = 8
+_ADDED: Final = 10.0
+"""Roundings of numbers as large as the constants: of themselves, and where they and products are added."""
+
+_UNIT: Final = 2.0**-24
+"""What float32 rounds by, as a share."""
+
+_COPIED: Final = 1 << 18
+"""Rows that are copied to the device at a time."""
+
+_RANGE: Final = (1e-12, 1e12)
+"""Distances from the origin of which no square or product leaves float32's range."""
 
 Tensor: TypeAlias = Any
 
@@ -42,19 +55,18 @@ class _Leaves(NamedTuple):
 
     changes: int  # Meta.CHANGES of the tree
     owners: Ints  # nodes; on the host
-    vectors: Tensor  # with −‖v‖²/2a as one more coordinate, and zeros
-    parents: Tensor  # places in `_Inner`
+    layout: Layout  # of [v, −‖v‖²/2]
+    right: Tensor
+    parents: Tensor  # places in `_Parents`
 
 
-class _Inner(NamedTuple):
-    """What is kept of the internal nodes, level by level."""
+class _Parents(NamedTuple):
+    """What is kept of the parents of leaves: sums over the path down to them."""
 
-    changes: int
-    weights: Tensor  # [−1/2σ², μ/σ²]
+    layout: Layout  # of [Σ −1/2σ², Σ μ/σ²]
+    right: Tensor
     constants: Tensor
-    above: Tensor  # the place of each node's parent
-    levels: list[int]  # where each begins, and the end
-    lengths: Tensor  # nodes from the root to the parent of each leaf, and the leaf
+    lengths: Tensor  # nodes from the root to each leaf
 
 
 class DevicePathSum(PathSum):
@@ -64,7 +76,7 @@ class DevicePathSum(PathSum):
         super().__init__()
         self._device, self._kind = device, device.partition(":")[0]
         self._leaves: _Leaves | None = None
-        self._inner: _Inner | None = None
+        self._parents: _Parents | None = None
         self._copying = Lock()
 
     def fresh(self) -> DevicePathSum:
@@ -75,6 +87,28 @@ class DevicePathSum(PathSum):
         inner = 0 if scoring.by_leaf_alone else int(t.meta[Meta.NODES] - t.meta[Meta.LEAVES])
         return max(64, min(_QUERIES, _SUMS[self._kind] // (inner + 1)))
 
+    def _fits_float32(self, t: TreeArrays, Q: Floats, scoring: Scoring) -> bool:
+        low, high = _RANGE
+        fits = low < self.extent(t).longest < high and float(np.abs(Q).max(initial=0.0)) < high
+        return fits and super()._fits_float32(t, Q, scoring)
+
+    def _rounding_error(self, t: TreeArrays, Q: Floats, scoring: Scoring) -> Doubles:
+        """How far a score of the device may be off, less a constant of the query.
+
+        The terms of a density's product add up to (‖x‖ + ‖μ‖)²/2a, by their absolute values; constants are added last.
+        What is off grows with the nodes of a path, so their mean is off as one node is.
+        """
+        acuity, extent = float(t.limits[Limit.ACUITY]), self.extent(t)
+        lengths = np.sqrt(np.einsum("qd,qd->q", Q, Q, dtype=np.float64))
+        size = 0.5 * (lengths + extent.longest) ** 2 / acuity
+        at_once = added_at_once(self._device)
+        if scoring.by_leaf_alone:
+            return np.asarray(rounding(Q.shape[1] + 1, at_once) * size)
+        above = (rounding(2 * Q.shape[1], at_once) + extent.depth * _UNIT) * size
+        constants = abs(0.5 * Q.shape[1] * np.log(2 * np.pi * acuity)) + 0.5 * extent.largest_h + size
+        of_node = above + _ADDED * _UNIT * constants
+        return np.asarray(of_node if scoring.mean else of_node * (1 + extent.depth * abs(scoring.context)))
+
     def _screen(self, t: TreeArrays, Q: Floats, wanted: int, scoring: Scoring) -> Candidates:
         import torch
 
@@ -82,35 +116,28 @@ class DevicePathSum(PathSum):
             return super()._screen(t, Q, wanted, scoring)
         with torch.inference_mode(), self._copying, full_precision():
             leaves = self._leaves_of(t)
-            x, own = torch.from_numpy(Q).to(self._device), self._own(t, Q)
-            base = None if scoring.by_leaf_alone else self._sums_on_device(t, x)
-            if base is not None:
-                base = base.mul_(1.0 if scoring.mean else scoring.context).add_(own[:, None])
-            scaled = torch.zeros((len(Q), leaves.vectors.shape[1]), device=x.device)
-            scaled[:, : Q.shape[1]] = x / float(t.limits[Limit.ACUITY])
-            scaled[:, Q.shape[1]] = 1.0
-            scores, places = self._best(leaves, scaled, base, wanted, scoring)
-            if base is None:
-                scores += own[:, None]
-            return Candidates(scores.cpu().numpy(), leaves.owners[places.cpu().numpy()])
+            x = torch.from_numpy(Q).to(self._device)
+            left, factor = left_side(leaves.layout, [x, torch.ones((len(Q), 1), device=x.device)])
+            factor /= float(t.limits[Limit.ACUITY])
+            base = None if scoring.by_leaf_alone else self._base(t, x, scoring) / factor
+            scores, places = self._best(leaves, left, base, wanted, scoring)
+            return Candidates((scores * factor).cpu().numpy(), leaves.owners[places.cpu().numpy()])
 
     def _best(
-        self, leaves: _Leaves, scaled: Tensor, base: Tensor | None, wanted: int, scoring: Scoring
+        self, leaves: _Leaves, left: Tensor, base: Tensor | None, wanted: int, scoring: Scoring
     ) -> tuple[Tensor, Tensor]:
         """The best scores of each query, and the places of their leaves."""
         import torch
 
         best: tuple[Tensor, Tensor] | None = None
-        step = max(_GROUP, _SCORES[self._kind] // len(scaled))
-        for start in range(0, len(leaves.vectors), step):
-            vectors, parents = leaves.vectors[start : start + step], leaves.parents[start : start + step]
-            if base is None:
-                block = scaled @ vectors.T
-            else:
-                block = base.index_select(1, parents).addmm_(scaled, vectors.T)
+        step = max(_GROUP, _SCORES[self._kind] // len(left))
+        for start in range(0, len(leaves.right), step):
+            block = product(left, leaves.right[start : start + step])
+            if base is not None:
+                block += base.index_select(1, leaves.parents[start : start + step])
             if scoring.mean:
-                assert self._inner is not None
-                block /= self._inner.lengths[start : start + step]
+                assert self._parents is not None
+                block /= self._parents.lengths[start : start + step]
             scores, places = largest(block, min(wanted, block.shape[1]))
             del block
             places = places + start
@@ -122,99 +149,104 @@ class DevicePathSum(PathSum):
         assert best is not None
         return best
 
-    def _own(self, t: TreeArrays, Q: Floats) -> Tensor:
-        """The part of a leaf's log density that is the same for all leaves: −½(D·log 2πa + ‖x‖²/a)."""
+    def _base(self, t: TreeArrays, x: Tensor, scoring: Scoring) -> Tensor:
+        """What a leaf's score has besides its product, by query and parent.
+
+        It is α·Σ log p over the ancestors, and the part of the leaf's own log density that is the same for all leaves:
+        −½(D·log 2πa + ‖x‖²/a).
+        """
         import torch
 
-        acuity = float(t.limits[Limit.ACUITY])
-        squares: Doubles = np.einsum("qd,qd->q", Q, Q, dtype=np.float64)
-        own = -0.5 * (Q.shape[1] * np.log(2 * np.pi * acuity) + squares / acuity)
-        return torch.from_numpy(own.astype(np.float32)).to(self._device)
-
-    def _sums_on_device(self, t: TreeArrays, x: Tensor) -> Tensor:
-        """Σ log p from the root down to each internal node: (queries, internal nodes)."""
-        import torch
-
-        inner = self._inner_of(t)
-        sums = torch.addmm(inner.constants, torch.cat([x * x, x], 1), inner.weights.T)
-        for first, last in zip(inner.levels[1:-1], inner.levels[2:], strict=True):
-            sums[:, first:last] += sums.index_select(1, inner.above[first:last])
-        return sums
+        above, acuity = self._parents_of(t), float(t.limits[Limit.ACUITY])
+        left, factor = left_side(above.layout, [x * x, x])
+        sums = product(left, above.right).mul_(factor).add_(above.constants)
+        own = -0.5 * (x.shape[1] * np.log(2 * np.pi * acuity) + x.double().square().sum(1, keepdim=True) / acuity)
+        return sums.mul_(1.0 if scoring.mean else scoring.context).add_(own.to(torch.float32))
 
     # -- what is kept there ------------------------------------------------------------------------
-
-    def _order(self, t: TreeArrays) -> tuple[Ints, Ints]:
-        """The place of each internal row, level by level, and the leaf rows in the order of their parents."""
-        inner = inner_nodes(t)
-        place = np.full(int(t.meta[Meta.INNER_ROWS]), NONE, np.int32)
-        place[t.row[inner]] = np.arange(len(inner), dtype=np.int32)
-        rows = np.flatnonzero(np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]]))
-        parents = place[t.row[t.parent[t.owner[rows]]]]
-        order = np.argsort(parents, kind="stable")
-        return place, rows[order].astype(np.int32)
 
     def _leaves_of(self, t: TreeArrays) -> _Leaves:
         import torch
 
         changes = int(t.meta[Meta.CHANGES])
         if self._leaves is None or self._leaves.changes != changes:
-            self._leaves = self._inner = None
-            place, rows = self._order(t)
-            dim = t.vectors.shape[1]
-            chosen = torch.from_numpy(rows).to(self._device)
-            vectors = torch.zeros((len(rows), -(-(dim + 1) // _ALIGNED) * _ALIGNED), device=self._device)
-            vectors[:, :dim] = torch.from_numpy(t.vectors[: t.meta[Meta.LEAF_ROWS]]).to(self._device)[chosen]
-            half = t.norm[rows] * (-0.5 / float(t.limits[Limit.ACUITY]))
-            vectors[:, dim] = torch.from_numpy(half.astype(np.float32)).to(self._device)
-            owners = t.owner[rows]
-            parents = torch.from_numpy(place[t.row[t.parent[owners]]]).to(self._device)
-            self._leaves = _Leaves(changes, owners, vectors, parents)
+            self._leaves = self._parents = None
+            rows, parents = _in_order_of_parents(t)
+            longest, dim = self.extent(t).longest, t.vectors.shape[1]
+            at = layout([Block(dim, longest), Block(1, longest**2 / 2)])
+            right = torch.empty((len(rows), 3 * at.width), dtype=torch.float16, device=self._device)
+            for start in range(0, len(rows), _COPIED):
+                some = rows[start : start + _COPIED]
+                half = (-0.5 * t.norm[some][:, None]).astype(np.float32)
+                blocks = [torch.from_numpy(part).to(self._device) for part in (t.vectors[some], half)]
+                right[start : start + _COPIED] = right_side(at, blocks)
+            self._leaves = _Leaves(changes, t.owner[rows], at, right, torch.from_numpy(parents).to(self._device))
         return self._leaves
 
-    def _inner_of(self, t: TreeArrays) -> _Inner:
+    def _parents_of(self, t: TreeArrays) -> _Parents:
         import torch
 
-        if self._inner is None or self._inner.changes != int(t.meta[Meta.CHANGES]):
-            leaves = self._leaves_of(t)
+        leaves = self._leaves_of(t)
+        if self._parents is None:
             nodes, weights, constants, lengths = self._above
-            rows = t.row[nodes]
+            rows, dim, to = t.row[nodes].astype(np.int64), t.vectors.shape[1], self._device
             depth = lengths[rows]  # rises along `nodes`
-            place = np.full(len(lengths), NONE, np.int32)
-            place[rows] = np.arange(len(rows), dtype=np.int32)
-            above = place[t.row[t.parent[nodes[1:]]]]
-            to = self._device
-            chosen = torch.from_numpy(rows.astype(np.int64)).to(to)
-            self._inner = _Inner(
-                changes=leaves.changes,
-                weights=torch.from_numpy(weights).to(to)[chosen],
-                constants=torch.from_numpy(constants[rows].astype(np.float32)).to(to),
-                above=torch.from_numpy(np.concatenate([np.zeros(1, np.int32), above])).to(to),
-                levels=[*np.flatnonzero(np.diff(depth, prepend=0)).tolist(), len(rows)],
-                lengths=(torch.from_numpy(depth).to(to)[leaves.parents] + 1).float(),
-            )
-        return self._inner
+            place = np.full(len(lengths), NONE, np.int64)
+            place[rows] = np.arange(len(rows))
+            above = torch.from_numpy(place[t.row[t.parent[nodes[1:]]]]).to(to)
+            sums, added = torch.from_numpy(weights[rows]).to(to), torch.from_numpy(constants[rows]).to(to)
+            levels = [*np.flatnonzero(np.diff(depth, prepend=0)).tolist(), len(rows)]
+            for first, last in pairwise(levels[1:]):
+                chosen = above[first - 1 : last - 1]
+                sums[first:last] += sums[chosen]
+                added[first:last] += added[chosen]
+            parents = t.parent[leaves.owners]
+            kept = torch.from_numpy(place[t.row[parents[np.flatnonzero(np.diff(parents, prepend=NONE))]]]).to(to)
+            sums, added = sums[kept], added[kept]
+            at = layout([Block(dim, float(part.abs().max())) for part in sums.split(dim, 1)])
+            right = torch.empty((len(sums), 3 * at.width), dtype=torch.float16, device=to)
+            for start in range(0, len(sums), _COPIED):
+                right[start : start + _COPIED] = right_side(at, sums[start : start + _COPIED].split(dim, 1))
+            self._parents = _Parents(
+                layout=at, right=right, constants=added.float(),
+                lengths=torch.from_numpy(lengths[t.row[parents]] + np.float32(1)).to(to),
+            )  # fmt: skip
+        return self._parents
+
+
+def _in_order_of_parents(t: TreeArrays) -> tuple[Ints, Ints]:
+    """The rows of leaves, those of one parent beside each other, and the number of each one's parent in this order."""
+    rows = np.flatnonzero(np.isfinite(t.norm[: t.meta[Meta.LEAF_ROWS]])).astype(np.int32)
+    parents = t.parent[t.owner[rows]]
+    order = np.argsort(parents, kind="stable")
+    number = np.cumsum(np.diff(parents[order], prepend=NONE) != 0, dtype=np.int32) - np.int32(1)
+    return rows[order], number
 
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Products of float32 in float32, whatever the program has set: TF32 and bfloat16 would hide answers."""
+    """Multiply and add up in float32, whatever the program has set: TF32, and sums in float16, would hide answers."""
     import torch
 
+    products = torch.backends.cuda.matmul
+    in_half, products.allow_fp16_accumulation = products.allow_fp16_accumulation, False
     try:
-        before = torch.get_float32_matmul_precision()
-    except RuntimeError:  # it was set by attributes that PyTorch has since 2.9, which are read and written alone
-        products = torch.backends.cuda.matmul
-        before, products.fp32_precision = products.fp32_precision, "ieee"
+        try:
+            before = torch.get_float32_matmul_precision()
+        except RuntimeError:  # it was set by attributes that PyTorch has since 2.9, which are read and written alone
+            before, products.fp32_precision = products.fp32_precision, "ieee"
+            try:
+                yield
+            finally:
+                products.fp32_precision = before
+            return
+        torch.set_float32_matmul_precision("highest")
         try:
             yield
         finally:
-            products.fp32_precision = before
-        return
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
+            torch.set_float32_matmul_precision(before)
     finally:
-        torch.set_float32_matmul_precision(before)
+        products.allow_fp16_accumulation = in_half
 
 
 def largest(scores: Tensor, wanted: int) -> tuple[Tensor, Tensor]:

@@ -27,8 +27,8 @@ _OPTIONS: Final = {
 
 METHODS: Final[tuple[Method, ...]] = ("guided", "path-sum", "best-first")
 
-_RECALL: Final = 0.98
-"""The recall of a guided search that does not say another."""
+_MOST_NODES: Final = 2**31
+"""More nodes than any tree has."""
 
 _MOST: Final = 10_000_000
 """The largest k: about a gigabyte of answers for six queries."""
@@ -93,9 +93,9 @@ class SearchRequest(NamedTuple):
     k: int
     method: Method = "guided"
     budget: int | None = None
-    """Nodes that a search may score (guided) or open (best-first)."""
-    recall: float = _RECALL
-    """Share of the true answers to aim for, where there is no budget."""
+    """Nodes that a search may open (best-first), or scores before it ends, about as many (guided)."""
+    recall: float | None = None
+    """Share of the true answers to aim for, where there is no budget; None for `Calibration.usual_effort`."""
     aggregate: Aggregate = "sum"
     context: float = 0.0
 
@@ -109,28 +109,27 @@ class SearchRequest(NamedTuple):
         given = {name: value for name, value in options.items() if value is not None}
         if not given:
             return cls(k, method, context=default_context)
+        aggregate = one_of(given.get("aggregate", "sum"), "aggregate", ("sum", "mean"))
         for name in given:
             if name not in _OPTIONS[method]:
                 raise ParameterError(f"{name} has no meaning for method={method!r}: leave it out")
-        if given.get("aggregate") == "mean" and "context" in given:
+        if aggregate == "mean" and "context" in given:
             raise ParameterError('context applies to aggregate="sum" alone: leave one of the two out')
         if "recall" in given and "budget" in given:
             raise ParameterError("budget and recall are two ways to say the same: leave one of the two out")
         return cls(
             k=k,
             method=method,
-            budget=positive(given["budget"], "budget") if "budget" in given else None,
-            recall=_as_recall(given["recall"]) if "recall" in given else _RECALL,
-            aggregate="mean"
-            if one_of(given.get("aggregate", "sum"), "aggregate", ("sum", "mean")) == "mean"
-            else "sum",
+            budget=min(_MOST_NODES, positive(given["budget"], "budget")) if "budget" in given else None,
+            recall=as_recall(given["recall"]) if "recall" in given else None,
+            aggregate="mean" if aggregate == "mean" else "sum",
             context=as_context(given["context"]) if "context" in given else default_context,
         )
 
     @property
     def is_guided(self) -> bool:
         """Whether a search graph can help: a recall of 1 takes an exhaustive search."""
-        return self.method == "guided" and self.recall < 1.0
+        return self.method == "guided" and (self.recall is None or self.recall < 1.0)
 
 
 def as_context(context: Any) -> float:
@@ -140,7 +139,8 @@ def as_context(context: Any) -> float:
     return float(context)
 
 
-def _as_recall(recall: Any) -> float:
+def as_recall(recall: Any) -> float:
+    """A recall, checked."""
     if not isinstance(recall, int | float | np.number) or not 0.0 < recall <= 1.0:
         raise ParameterError(f"recall must be a share of the true answers, above 0 and at most 1, got {recall!r}")
     return float(recall)

@@ -6,6 +6,7 @@ What they need is prepared once for each state of an index; whatever is not the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from gossamer.graph.walk import Filter, GraphArrays, Search, search_rows
 from gossamer.graph.workspace import Workspace
 from gossamer.rank.guided import effort_for, search_for
 from gossamer.rank.request import SearchRequest
-from gossamer.runtime.jit import kernel
+from gossamer.runtime.jit import compiled_for, kernel
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.scoring import EVERYTHING, Ranked
 from gossamer.whitening.projection import Projection, project_rows
@@ -40,6 +41,7 @@ class SingleSearch:
     def __init__(self, t: TreeArrays, graph: SearchGraph, projection: Projection) -> None:
         self._tree, self._graph, self._projection = t, graph, projection
         self._searches: dict[tuple[int, float | None], Search | None] = {}
+        self._search_raw: Callable[..., int] | None = None
 
     def is_of(self, t: TreeArrays, graph: SearchGraph | None) -> bool:
         """Whether it searches this tree by this graph."""
@@ -57,7 +59,10 @@ class SingleSearch:
         pool = self._graph.workspaces
         workspace = pool.take(self._tree, search.width)
         found = Ranked(np.empty((1, k), np.int64), np.empty((1, k)), np.empty(1, np.int64))
-        outcome = search_raw(q, self._projection, self._tree, self._graph.arrays, search, _EVERYTHING, workspace, found)
+        arguments = q, self._projection, self._tree, self._graph.arrays, search, _EVERYTHING, workspace, found
+        if self._search_raw is None:
+            self._search_raw = compiled_for(search_raw, *arguments)
+        outcome = self._search_raw(*arguments)
         pool.give_back(workspace)
         return None if outcome == REFUSED else (found, outcome > 0)
 
@@ -99,4 +104,4 @@ def as_one_query(Q: Any, dim: int) -> Floats | None:
     """A query that is one vector of float32, ready to be searched for; None for anything else."""
     if type(Q) is not np.ndarray or Q.dtype != np.float32 or Q.shape not in ((dim,), (1, dim)):
         return None
-    return Q.reshape(-1) if Q.flags.c_contiguous else None
+    return Q.reshape(-1) if Q.flags.c_contiguous and Q.flags.aligned else None

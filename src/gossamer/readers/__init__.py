@@ -11,9 +11,9 @@
 ...     _ = pathlib.Path(folder, "notes.md").write_text("# Trees\\n\\nThey grow.")
 ...     _ = pathlib.Path(folder, "rows.csv").write_text("id,text,year\\na1,A row,2020\\n")
 ...     for record in read(folder):
-...         print(record.id, record.metadata)
-notes.md {'title': 'Trees'}
-a1 {'year': 2020}
+...         print(record.id, record.metadata.get("title"), record.metadata.get("path"), record.metadata.get("year"))
+notes.md Trees notes.md None
+a1 None None 2020
 
 JSON Lines, CSV and Parquet are streamed: at most a batch of rows is in memory. A line may have 67,108,864 characters,
 a document 16,777,216 and a .json file, which is read whole, 268,435,456. Larger ones are not read, also where they are
@@ -28,7 +28,16 @@ from pathlib import Path
 from gossamer.checks import one_of
 from gossamer.errors import MissingExtraError
 from gossamer.readers.fields import ID_FIELDS, TEXT_FIELDS, Job
-from gossamer.readers.formats import FORMATS, REQUIRED, format_of, read_stdin, read_text
+from gossamer.readers.formats import (
+    FORMATS,
+    REQUIRED,
+    ROWS,
+    format_of,
+    read_markdown,
+    read_stdin,
+    read_text,
+    why_unread,
+)
 from gossamer.readers.opening import NotTextError, TooLargeError
 from gossamer.readers.record import Account, FieldChoice, OnError, Reading, Record
 from gossamer.readers.walk import STDIN, Source, find
@@ -52,34 +61,38 @@ def read(
 
     `text_field`: the field with the text; by default the first of TEXT_FIELDS that is present, preceded by the
     ``title``. `id_field`: by default the first of ID_FIELDS that is present, else "<file>:<line>". All other fields
-    become metadata. `glob`: patterns as in .gitignore that choose the files in folders. `lines`: text files hold one
-    document a line. `follow_links`: read files in folders also if they are symbolic links out of the folder.
-    `on_error`: "raise" stops at the first line or file that cannot be read, "skip" counts it; "auto" stops for files
-    that were named, and counts those found in folders.
+    become metadata; those of a file without rows are its path, as in the id, the time it was modified, and what it says
+    of itself, such as its title. `glob`: patterns as in .gitignore that choose the files in folders. `lines`: text
+    files hold one document a line. `follow_links`: read files in folders also if they are symbolic links out of the
+    folder. `on_error`: "raise" stops at the first line or file that cannot be read, "skip" counts it; "auto" stops for
+    files that were named, and counts those found in folders.
 
     Files are listed now, and a path that does not exist is an InputError; they are read as you iterate.
     """
     one_of(on_error, "on_error", ("raise", "skip", "auto"))
     given = [paths] if isinstance(paths, str | Path) else paths
-    found = find(given, lambda path: format_of(path) is not None, glob, follow_links=follow_links)
+    found = find(given, why_unread, glob, follow_links=follow_links)
     sources = found.sources
     for suffix, require in REQUIRED.items():
         if any(source.suffix == suffix and (source.named or on_error == "raise") for source in sources):
             require()
     stdin = any(source.path == STDIN for source in sources)
     total = None if stdin else sum(source.size for source in sources)
-    account = Account(on_error, bytes_total=total, links=found.links, unread=found.unread)
+    account = Account(on_error, bytes_total=total, links=found.links, twins=found.twins, unread=found.unread)
     job = Job(account, text_field, id_field, lines)
     return Reading(_records(sources, job), account)
 
 
 def _records(sources: list[Source], job: Job) -> Iterator[Record]:
     account = job.account
+    rows = {*ROWS, read_text, read_markdown} if job.lines else ROWS
     for source in sources:
         stdin = source.path == STDIN
         account.named = source.named
+        reader = read_stdin if stdin else format_of(source.path) or read_text
         try:
-            yield from (read_stdin if stdin else format_of(source.path) or read_text)(source, job)
+            for record in reader(source, job):
+                yield record if reader in rows else record.with_file(source.about)
         except MissingExtraError as error:
             if source.named or account.on_error == "raise":
                 raise

@@ -55,7 +55,7 @@ def document(
 ) -> Iterator[Record]:
     """The record of a file that is one document; none if it is empty or beyond a limit, which is counted."""
     if not text.strip():
-        job.account.empty += 1
+        job.account.without_text(source)
         return
     title = " ".join(clean(title).split())[:_LONGEST_TITLE] if title else ""
     record = Record(source.name, clean(text), {**({"title": title} if title else {}), **(metadata or {})}, source.place)
@@ -101,7 +101,7 @@ def records(
             continue
         first = False
         if record is None:
-            job.account.empty += 1
+            job.account.without_text(source)
         elif job.account.takes(record, place):
             yield record
 
@@ -167,7 +167,8 @@ def _id(fields: dict[str, Any], wanted: str | None) -> tuple[str | None, str | N
     if wanted is not None:
         identity = _as_id(fields.get(wanted))
         if identity is None:
-            raise BadRowError(f"no usable id in {wanted!r}; the fields are {_list(fields)}", "Choose another id_field")
+            there = f"the field {wanted!r} is empty" if wanted in fields else f"there is no field {wanted!r}"
+            raise BadRowError(f"no id: {there}; the fields are {_list(fields)}", "Choose another id_field (--id-field)")
         return identity, wanted
     for name in ID_FIELDS:
         identity = _as_id(fields.get(name))

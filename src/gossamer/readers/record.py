@@ -3,9 +3,9 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from gossamer.checks import id_problem, metadata_problem, text_problem
 from gossamer.errors import InputError
@@ -29,6 +29,18 @@ class Record:
     text: str
     metadata: dict[str, Any]
     source: str
+    of_file: frozenset[str] = frozenset()
+    """Fields of the metadata that tell of the file, not of the document: path and modified."""
+
+    @property
+    def own_metadata(self) -> dict[str, Any]:
+        """The metadata that do not depend on the file."""
+        return {name: value for name, value in self.metadata.items() if name not in self.of_file}
+
+    def with_file(self, fields: Mapping[str, Any]) -> Self:
+        """The same with these fields about the file, where it has none of the name itself."""
+        added = {name: value for name, value in fields.items() if name not in self.metadata}
+        return replace(self, metadata={**self.metadata, **added}, of_file=frozenset(added))
 
 
 class FieldChoice(NamedTuple):
@@ -47,9 +59,12 @@ class Account:
     """Whether the file being read was named itself, not found in a folder."""
     records: int = 0
     empty: int = 0
+    empty_files: dict[str, None] = field(default_factory=dict)
+    """Files with documents without text, in order."""
     broken: int = 0
     binary: int = 0
     links: int = 0
+    twins: int = 0
     unread: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Files found in folders that were left out on purpose: (suffix, reason) → how many."""
     fields: Counter[FieldChoice] = field(default_factory=Counter)
@@ -60,12 +75,17 @@ class Account:
     position: Callable[[], int] = field(default=int, repr=False)
     """Returns the bytes read of the open file."""
 
+    def without_text(self, source: Source) -> None:
+        """Count a document without text."""
+        self.empty += 1
+        self.empty_files[source.place] = None
+
     def leave_out(self, source: Source, reason: str) -> None:
         """Count a file found in a folder that holds no documents; of one that was named, it is a problem."""
         if source.named:
             self.problem(source.place, reason, "Name another file")
         else:
-            self.unread[source.suffix, reason] += 1
+            self.unread[source.whole_suffix, reason] += 1
 
     def problem(self, place: str, what: str, cure: str) -> None:
         """Raise InputError, or count and log the problem, as `on_error` says."""
@@ -110,6 +130,16 @@ class Reading(Iterator[Record]):
     def empty(self) -> int:
         """Documents without text."""
         return self._account.empty
+
+    @property
+    def empty_files(self) -> list[str]:
+        """The files that these are in; lines without text are not told."""
+        return list(self._account.empty_files)
+
+    @property
+    def twins(self) -> int:
+        """Symbolic links in folders to files that are read anyway; each file is read once."""
+        return self._account.twins
 
     @property
     def broken(self) -> int:

@@ -3,8 +3,9 @@
 A folder is read with everything below it, except hidden names and what its .gitignore files exclude. Not entered are
 folders that are symbolic links, so there are no loops, indexes (folders called *.gsm), __pycache__ and node_modules.
 Files that are links are read if they lead to a file inside the given folder: otherwise a folder from a stranger could
-put any of your files into an index. Without `glob` only files of known formats are read, with it any file that matches.
-A file that is given itself is always read, even if it is a pipe; in a folder only regular files are.
+put any of your files into an index. A file that is read by its own name is not read again through a link. Without
+`glob` only files of known formats are read, with it any file that matches. A file that is given itself is always read,
+even if it is a pipe; in a folder only regular files are.
 """
 
 import logging
@@ -12,6 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,11 +39,23 @@ class Source:
     size: int
     named: bool
     """Whether the user gave this file itself, not a folder that contains it."""
+    modified: str | None = None
+    """When it was changed, as ISO text in UTC; None for standard input."""
 
     @property
     def suffix(self) -> str:
         """The suffix that tells its format."""
         return suffix_of(self.path)
+
+    @property
+    def whole_suffix(self) -> str:
+        """The suffix that is told to users."""
+        return whole_suffix_of(self.path)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Metadata of documents about the file they are from: path and modified."""
+        return {"path": self.name} | ({"modified": self.modified} if self.modified else {})
 
     @property
     def place(self) -> str:
@@ -54,29 +68,37 @@ def suffix_of(path: Path) -> str:
     return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
 
 
+def whole_suffix_of(path: Path) -> str:
+    """The suffix with that of the compression, as it is told to users: ".pdf.gz" for a.pdf.gz."""
+    return suffix_of(path) + (path.suffix.lower() if path.suffix.lower() == ".gz" else "")
+
+
 class Found(NamedTuple):
-    """The files to read, how many were left out as links, and how many others, by (suffix, reason)."""
+    """The files to read, how many links lead out of their folder or to another of these files, and how many files
+    were left out for another reason, by (suffix, reason)."""
 
     sources: list[Source]
     links: int
+    twins: int
     unread: Counter[tuple[str, str]]
 
 
 def find(
     paths: Iterable[str | Path],
-    known: Callable[[Path], bool],
+    why_unread: Callable[[Path], str | None],
     glob: str | Sequence[str] | None,
     *,
     follow_links: bool = False,
 ) -> Found:
     """All files at and below `paths`: in the order given, sorted within each folder, no file twice.
 
+    `why_unread` says why a file of a folder cannot be read, None if it can; a `glob` chooses in its place.
     Names are relative to the deepest folder that contains all the paths (the folder itself if just one is given), so
     ids do not depend on the current folder. InputError if a path does not exist.
     """
     given = [_existing(path) for path in paths]
     base = _common([path for path in given if path != STDIN])
-    keep = known if glob is None else _matcher(glob)
+    keep = why_unread if glob is None else _matcher(glob)
     found: dict[str, Source] = {}
     links: list[Path] = []
     unread: Counter[tuple[str, str]] = Counter()
@@ -90,7 +112,25 @@ def find(
         what = "skipped %d files that are links out of their folder, such as %s: "
         what += "follow_links=True (--follow-links) reads them"
         logger.warning(what, len(links), clean(links[0].as_posix()))
-    return Found(list(found.values()), len(links), unread)
+    sources = _each_once(list(found.values()))
+    return Found(sources, len(links), len(found) - len(sources), unread)
+
+
+def _each_once(sources: list[Source]) -> list[Source]:
+    """The sources without links, found in folders, to a file that is another source."""
+    links = {source.path for source in sources if not source.named and source.path.is_symlink()}
+    if not links:
+        return sources
+    read = {os.path.realpath(source.path) for source in sources if source.path not in links}
+    kept = []
+    for source in sources:
+        if source.path in links:
+            target = os.path.realpath(source.path)
+            if target in read:
+                continue
+            read.add(target)
+        kept.append(source)
+    return kept
 
 
 def _existing(path: str | Path) -> Path:
@@ -104,11 +144,13 @@ def _common(paths: list[Path]) -> str:
     return os.path.commonpath(folders) if folders else ""
 
 
-def _matcher(glob: str | Sequence[str]) -> Callable[[Path], bool]:
+def _matcher(glob: str | Sequence[str]) -> Callable[[Path], str | None]:
+    """A function that says why a file is not read: no pattern chooses it. None if one does."""
     patterns = [glob] if isinstance(glob, str) else list(glob)
     if not patterns or not all(isinstance(pattern, str) and pattern for pattern in patterns):
         raise ParameterError(f"glob must be patterns such as '*.md' or 'docs/**/*.txt', got {glob!r}")
-    return matcher(patterns)
+    chosen = matcher(patterns)
+    return lambda path: None if chosen(path) else "not chosen"
 
 
 def _source(file: Path, base: str, *, named: bool) -> Source:
@@ -116,16 +158,23 @@ def _source(file: Path, base: str, *, named: bool) -> Source:
         return Source(file, "stdin", 0, True)
     name = Path(os.path.relpath(file, base)).as_posix()
     try:
-        size = file.stat().st_size
+        found = file.stat()
     except OSError:  # deleted since it was found: opening it will fail
-        size = 0
-    return Source(file, clean(name), size, named)
+        return Source(file, clean(name), 0, named)
+    return Source(file, clean(name), found.st_size, named, _iso(found.st_mtime))
+
+
+def _iso(seconds: float) -> str | None:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):  # a file system may claim any time
+        return None
 
 
 def _files(
-    path: Path, keep: Callable[[Path], bool], unread: Counter[tuple[str, str]], *, report: bool
+    path: Path, why_unread: Callable[[Path], str | None], unread: Counter[tuple[str, str]], *, report: bool
 ) -> Iterator[Path]:
-    """`path` itself if it is a file, else the files below it whose path relative to it satisfies `keep`.
+    """`path` itself if it is a file, else the files below it that are not `why_unread`, by their relative path.
 
     The others are counted in `unread` if they are to be reported: a glob leaves out files on purpose.
     """
@@ -134,12 +183,13 @@ def _files(
         return
     excluded: list[Path] = []
     for file in list(_walk(path, excluded)):
-        if keep(file.relative_to(path)):
+        reason = why_unread(file.relative_to(path))
+        if reason is None:
             yield file
         elif report:
-            unread[suffix_of(file), "no reader"] += 1
+            unread[whole_suffix_of(file), reason] += 1
     for file in excluded:
-        unread[suffix_of(file), "excluded by .gitignore"] += 1
+        unread[whole_suffix_of(file), "excluded by .gitignore"] += 1
 
 
 def _leads_out(file: Path, top: Path) -> bool:

@@ -7,6 +7,7 @@ index         `Index`: documents, hits, the state of an index
 plane         documents as points of the plane, and the regions of concepts
 since         from when on changes are told
 tables        rows as a DataFrame
+other_names   what other libraries call all this
 notebook      HTML for notebooks
 
 Importing this package imports no numpy, so that `gossamer --help` stays fast.
@@ -21,6 +22,7 @@ from gossamer.results.concepts import (
     Novelty,
     Outline,
     Topics,
+    as_levels,
 )
 from gossamer.results.explanation import ConceptStep, Explanation, Rival
 from gossamer.results.index import (
@@ -45,5 +47,5 @@ __all__ = [
     "Axis", "Compaction", "Concept", "ConceptChange", "ConceptMatch", "ConceptStep", "DocId", "Document", "Exemplar",
     "Explanation", "Facet", "FacetValue", "Facets", "Hit", "Hits", "IndexInfo", "LabelRequest", "LostDocument",
     "NearDuplicates", "Novelty", "Outline", "Passage", "PathStep", "Plane", "Refinement", "Region", "Repair", "Rival",
-    "SearchResult", "Since", "Topics", "TreeStats", "VectorExplanation", "operation_or_moment",
+    "SearchResult", "Since", "Topics", "TreeStats", "VectorExplanation", "as_levels", "operation_or_moment",
 ]  # fmt: skip

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self, TypeAlias, TypeVar
 
-from gossamer.errors import ParameterError, StateError, UnknownIdError
-from gossamer.plain_text import beginning
+from gossamer.errors import DtypeError, ParameterError, StateError, UnknownIdError
+from gossamer.plain_text import beginning, counted
 from gossamer.results import notebook
+from gossamer.results.other_names import unknown_attribute
 from gossamer.results.tables import as_dataframe
 
 _T = TypeVar("_T")
@@ -24,7 +25,11 @@ TOPIC_COLUMNS: Final = ("id", "label", "size", "share", "terms", "exemplars")
 
 @dataclass(frozen=True)
 class Exemplar:
-    """A document that stands for a concept."""
+    """A document that stands for a concept.
+
+    >>> ix.topics(3).concepts[0].exemplars[0].id in notes
+    True
+    """
 
     id: str
     text: str
@@ -36,6 +41,10 @@ class Concept:
     """A node of the tree with its label and figures. Its id stays the same as long as the concept exists.
 
     Parent, children and path are those that people see: levels of the tree that tell little are left out.
+
+    >>> root, concept = ix.search("who hunts mice")[0].path[:2]
+    >>> concept.size < root.size, concept.parent == root.id, len(concept.terms) > 0
+    (True, True, True)
     """
 
     id: int
@@ -63,7 +72,8 @@ class Concept:
     """Whether it is the basic level of the path it was returned in."""
 
     def __repr__(self) -> str:
-        return f"Concept(#{self.id} {beginning(self.label, 60)!r}, {self.size:,} passages, depth {self.depth})"
+        passages = "passage" if self.size == 1 else "passages"
+        return f"Concept(#{self.id} {beginning(self.label, 60)!r}, {self.size:,} {passages}, depth {self.depth})"
 
     def _repr_html_(self) -> str:
         quotes = "".join(f"<li>{notebook.text(each.text)}</li>" for each in self.exemplars)
@@ -73,7 +83,13 @@ class Concept:
 
 @dataclass(frozen=True)
 class LabelRequest:
-    """What a user's labeller gets to label one concept."""
+    """What a user's labeller gets to label one concept.
+
+    >>> from gossamer import Index
+    >>> def labeller(request):
+    ...     return " and ".join(request.terms[:2])
+    >>> named = Index("lsa", labeller=labeller)
+    """
 
     id: int
     size: int
@@ -94,7 +110,12 @@ class LabelRequest:
 
 @dataclass(frozen=True)
 class ConceptMatch:
-    """A concept that a query fits."""
+    """A concept that a query fits.
+
+    >>> match = ix.find_concepts("who hunts mice")[0]
+    >>> match.path[0].size >= match.concept.size
+    True
+    """
 
     concept: Concept
     score: float
@@ -103,9 +124,16 @@ class ConceptMatch:
     """The concepts from the root to this one; the basic level is marked."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outline:
-    """A part of the tree, as people see it, as columns: entry n of each belongs to concept n. Parents come first."""
+    """A part of the tree, as people see it, as columns: entry n of each belongs to concept n. Parents come first.
+
+    >>> outline = ix.outline(depth=1)
+    >>> outline.sizes[0], outline.parents[0]
+    (18, None)
+    >>> outline
+    Outline(3 concepts, 18 passages, depth 0 to 1)
+    """
 
     ids: tuple[int, ...]
     parents: tuple[int | None, ...]
@@ -120,10 +148,21 @@ class Outline:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        if not self.ids:
+            return "Outline(0 concepts)"
+        depths = f"depth {min(self.depths)} to {max(self.depths)}"
+        return f"Outline({counted(len(self), 'concept')}, {counted(self.sizes[0], 'passage')}, {depths})"
+
 
 @dataclass(frozen=True, repr=False)
 class Topics:
-    """A corpus divided into groups by a cut of the tree."""
+    """A corpus divided into groups by a cut of the tree.
+
+    >>> topics = ix.topics(3)
+    >>> len(topics.concepts), topics.assignments["owl"] in {topic.id for topic in topics.concepts}
+    (3, True)
+    """
 
     concepts: tuple[Concept, ...]
     """The groups, largest first. A concept some of whose children are groups of their own has the size of the rest."""
@@ -131,6 +170,14 @@ class Topics:
     """Document id to the concept id of its group; empty where assignments were not asked for."""
     utility: float
     """H(root) − Σ P(c)·H(c) over the groups: compares cuts of one index."""
+
+    if not TYPE_CHECKING:  # else types would not find misspelt names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise unknown_attribute(self, name)
+
+        def __getitem__(self, key: object) -> NoReturn:
+            raise TypeError("Topics is no list and no table: take concepts[0], rows() or to_pandas()")
 
     def bound_to(self, assigner: Assigner) -> Self:
         """The same, with a function that tells the group of each of some texts."""
@@ -147,6 +194,8 @@ class Topics:
         assigner: Assigner | None = self.__dict__.get("_assigner")
         if assigner is None:
             raise StateError("these topics do not know their index: use Index.assign, and look for a group in the path")
+        if not isinstance(texts, Iterable):
+            raise DtypeError(f"texts must be a string or a list of strings, got {type(texts).__name__}")
         return assigner([texts] if isinstance(texts, str) else list(texts))
 
     def rename(self, id: int, name: str) -> Topics:
@@ -248,6 +297,13 @@ class Topics:
         return notebook.box("topics", notebook.table(heads, rows, of=len(self)))
 
 
+def as_levels(levels: Any) -> list[Any]:
+    """The argument `levels` of `topics`, several numbers of groups, as a list."""
+    if isinstance(levels, str | bytes) or not isinstance(levels, Iterable):
+        raise ParameterError(f"levels must be a list of numbers of groups, as in [8, 40, 200], got {levels!r}")
+    return list(levels)
+
+
 def _in_turn(lists: Sequence[Sequence[_T]], most: int) -> tuple[_T, ...]:
     """The first of each, then the second of each ..., none twice."""
     found = dict.fromkeys(each for row in zip_longest(*lists) for each in row if each is not None)
@@ -256,7 +312,13 @@ def _in_turn(lists: Sequence[Sequence[_T]], most: int) -> tuple[_T, ...]:
 
 @dataclass(frozen=True)
 class ConceptChange:
-    """What became of one concept since an earlier state of the index."""
+    """What became of one concept since an earlier state of the index.
+
+    >>> before = ix.info().operation
+    >>> added = ix.add([f"Planet number {n} goes around a star." for n in range(6)])
+    >>> all(change.size_after > 0 for change in ix.changes(before) if change.kind == "grown")
+    True
+    """
 
     id: int
     kind: Literal["new", "grown", "shrunk", "merged", "split", "gone"]
@@ -271,9 +333,14 @@ class ConceptChange:
     or gone: the smallest one that holds most of its members now. None if there is none, or it is not known."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Novelty:
-    """How unusual a query is, compared with the corpus's own documents."""
+    """How unusual a query is, compared with the corpus's own documents.
+
+    >>> novelty = ix.novelty("income tax")
+    >>> novelty.confidence < 0.2, novelty.nearest is not None
+    (True, True)
+    """
 
     percentile: float
     """0 to 100: the share of documents that are nearer to another document than the query is to any."""
@@ -285,3 +352,14 @@ class Novelty:
     """The concept that fits best; None in an empty index."""
     verdict: str
     """The same as a sentence."""
+
+    def __repr__(self) -> str:
+        nearest = "" if self.nearest is None else f", nearest {beginning(self.nearest.label, 40)!r}"
+        return f"Novelty(confidence {self.confidence:.3f}{nearest}: {self.verdict!r})"
+
+    def _repr_html_(self) -> str:
+        figures = f"confidence {self.confidence:.3f}, percentile {self.percentile:.1f}, score {self.score:.3f}"
+        nearest = "" if self.nearest is None else f"nearest: {notebook.named(self.nearest.label, self.nearest.size)}"
+        return notebook.box(
+            "novelty", f"<b>{notebook.text(self.verdict)}</b>{notebook.quiet(figures)}{notebook.quiet(nearest)}"
+        )

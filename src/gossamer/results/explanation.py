@@ -18,7 +18,12 @@ _LEFT: Final = (0, 6)
 
 @dataclass(frozen=True)
 class ConceptStep:
-    """One concept on the path to a document, and what it adds to the score."""
+    """One concept on the path to a document, and what it adds to the score.
+
+    >>> step = ix.explain("who hunts mice", "owl").path[1]
+    >>> step.concept.depth, step.contribution > 0
+    (1, True)
+    """
 
     concept: Concept
     log_p: float
@@ -35,7 +40,12 @@ class ConceptStep:
 
 @dataclass(frozen=True)
 class Rival:
-    """The document to compare with: the best one, or the second where the best one is explained."""
+    """The document to compare with: the best one, or the second where the best one is explained.
+
+    >>> rival = ix.explain("who hunts mice", "wolf").rival
+    >>> rival.id, rival.rank
+    ('owl', 1)
+    """
 
     id: str
     text: str
@@ -44,6 +54,8 @@ class Rival:
     score: float
     concept: Concept
     """The first concept on its path that is not on the path of the document explained."""
+    lexical: float | None = None
+    """The part of its score that is by words; None where it is not known."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,6 +63,12 @@ class Explanation:
     """Why a document scores as it does for a query.
 
     base + the contributions of all steps + opening = dense, and dense + lexical = score.
+
+    >>> why = ix.explain("who hunts mice", "owl")
+    >>> why.rank, sorted(why.words)
+    (1, ['hunts', 'mice'])
+    >>> abs(why.base + sum(step.contribution for step in why.path) + why.lexical - why.score) < 1e-9
+    True
     """
 
     id: str
@@ -135,7 +153,8 @@ class Explanation:
                 }
                 for step in self.path
             ],
-            "rival": rival and {**_plain(rival, ("id", "text", "rank", "score")), "concept": _concept(rival.concept)},
+            "rival": rival
+            and {**_plain(rival, ("id", "text", "rank", "score", "lexical")), "concept": _concept(rival.concept)},
             "text": " ".join(self.sentences),
         }
 
@@ -181,7 +200,19 @@ def _decision(why: Explanation) -> str:
         return f"It lies in the same leaf as {other}."
     verb = "ahead of" if why.gap > 0.0 else "level with" if why.gap == 0.0 else "behind"
     amount = "" if why.gap == 0.0 else f"{abs(why.gap):.3f} "
-    return f"It is {amount}{verb} {other}. {_parting(why.path[why.decided_at], why.rival)}."
+    parting = _parting(why.path[why.decided_at], why.rival)
+    return f"It is {amount}{verb} {other}{_by_words(why.gap, why.lexical, why.rival.lexical)}. {parting}."
+
+
+def _by_words(gap: float, lexical: float, other: float | None) -> str:
+    """Whether words decided: without them, the order would be another, or the distance less than half."""
+    by_words = 0.0 if other is None else lexical - other
+    by_meaning = gap - by_words
+    if gap == 0.0 or by_words * gap <= 0.0 or abs(by_words) <= abs(by_meaning):
+        return ""
+    if by_meaning * gap >= 0.0:
+        return ", mostly by words"
+    return f", by words: by meaning alone it would be {abs(by_meaning):.3f} {'behind' if gap > 0.0 else 'ahead'}"
 
 
 def _parting(here: ConceptStep, rival: Rival) -> str:
@@ -191,8 +222,9 @@ def _parting(here: ConceptStep, rival: Rival) -> str:
         return parting
     if here.margin >= 0.0:
         return f"{parting}; the query fits the first best, by {here.margin:.1f}"
-    better = "the other" if here.rival.id == rival.concept.id else _quoted(here.rival.label)
-    return f"{parting}; the query fits {better} better, by {-here.margin:.1f}"
+    if here.rival.id != rival.concept.id:  # a third concept fits best, which neither document is in
+        return parting
+    return f"{parting}; the query fits the other better, by {-here.margin:.1f}"
 
 
 def _terms(why: Explanation) -> str:

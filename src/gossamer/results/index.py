@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, SupportsIndex, overload
 
-from gossamer.plain_text import beginning
+from gossamer.plain_text import beginning, counted
 from gossamer.results import notebook
 from gossamer.results.concepts import Concept
 from gossamer.results.explanation import Explanation
+from gossamer.results.other_names import unknown_attribute
 from gossamer.results.tables import as_dataframe
 
 if TYPE_CHECKING:
@@ -19,25 +20,44 @@ if TYPE_CHECKING:
 HIT_COLUMNS: Final = ("id", "score", "text", "passage", "path", "dense", "lexical")
 """Columns of `Hits.rows` that come before those of the metadata."""
 
-_IDS_SHOWN: Final = 5
+_IDS_SHOWN: Final = 3
 """Ids in the repr of a group."""
+
+_FIELDS_SHOWN: Final = 5
+"""Metadata fields in the repr of facets."""
 
 
 @dataclass(frozen=True, repr=False)
 class Document:
-    """A document as it was added."""
+    """A document as it was added.
+
+    >>> ix.get("owl")
+    Document('owl', 'The owl hunts mice in the dark forest.', 1 field)
+    >>> ix.get("owl").metadata
+    {'words': 8}
+    """
 
     id: str
     text: str
     metadata: dict[str, Any]
 
     def __repr__(self) -> str:
-        return f"Document({self.id!r}, {beginning(self.text, 60)!r}, {len(self.metadata)} fields)"
+        fields = "1 field" if len(self.metadata) == 1 else f"{len(self.metadata)} fields"
+        return f"Document({self.id!r}, {beginning(self.text, 60)!r}, {fields})"
+
+    def _repr_html_(self) -> str:
+        fields = ", ".join(f"{name}: {value}" for name, value in self.metadata.items())
+        parts = notebook.text(self.id), notebook.text(self.text, 1000), notebook.quiet(notebook.text(fields))
+        return notebook.box("document", "<b>{}</b><p>{}</p>{}".format(*parts))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Passage:
-    """A part of a document with its vector."""
+    """A part of a document with its vector.
+
+    >>> ix.passages(["bread"])[0][0]
+    Passage(0, 'Bake the bread in a hot oven.', 18 dimensions)
+    """
 
     start: int
     """Where it begins in the text, in characters."""
@@ -50,7 +70,14 @@ class Passage:
 
 @dataclass(frozen=True, repr=False)
 class Hit:
-    """A document that a search found: `score` = `dense` + `lexical` + `boost`, unless it was ranked again."""
+    """A document that a search found: `score` = `dense` + `lexical` + `boost`, unless it was ranked again.
+
+    >>> hit = ix.search("who hunts mice", k=1)[0]
+    >>> hit.id, hit.metadata, hit.path[0].size
+    ('owl', {'words': 8}, 18)
+    >>> abs(hit.dense + hit.lexical - hit.score) < 1e-9
+    True
+    """
 
     id: str
     text: str
@@ -76,12 +103,22 @@ class Hit:
     def __repr__(self) -> str:
         return f"Hit({self.id!r}, {self.score:.3f}, {beginning(self.passage, 60)!r})"
 
+    if not TYPE_CHECKING:  # else types would not find misspelt names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise unknown_attribute(self, name)
+
     def _repr_html_(self) -> str:
         return Hits([self])._repr_html_()
 
 
 class Hits(list[Hit]):
-    """The answers to one query, best first: a list that carries its cost."""
+    """The answers to one query, best first: a list that carries its cost.
+
+    >>> hits = ix.search("who hunts mice", k=2)
+    >>> [hit.id for hit in hits], hits.visited > 0
+    (['owl', 'fox'], True)
+    """
 
     def __init__(self, hits: Iterable[Hit] = (), *, visited: int = 0, warnings: tuple[str, ...] = ()) -> None:
         super().__init__(hits)
@@ -89,6 +126,20 @@ class Hits(list[Hit]):
         """Nodes of the tree and documents found by their words that were scored."""
         self.warnings = warnings
         """What may be wrong with the query: fields of the filter that no document has."""
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> Hit: ...
+    @overload
+    def __getitem__(self, at: slice) -> Hits: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> Hit | Hits:
+        if isinstance(at, slice):
+            return Hits(super().__getitem__(at), visited=self.visited, warnings=self.warnings)
+        return super().__getitem__(at)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise unknown_attribute(self, name)
 
     def rows(self) -> list[dict[str, Any]]:
         """The answers as a table: id, score, text, passage, path of labels, parts of the score, then the metadata.
@@ -129,7 +180,11 @@ class Hits(list[Hit]):
 
 @dataclass(frozen=True)
 class FacetValue:
-    """One value of a metadata field."""
+    """One value of a metadata field.
+
+    >>> [(each.value, each.count) for each in ix.facets(where={"words": {"$lt": 8}}).fields[0].values]
+    [(7, 3)]
+    """
 
     value: str | int | float | bool
     count: int
@@ -138,7 +193,12 @@ class FacetValue:
 
 @dataclass(frozen=True)
 class Facet:
-    """The values of one metadata field."""
+    """The values of one metadata field.
+
+    >>> facet = ix.facets().fields[0]
+    >>> facet.field, facet.distinct, facet.count
+    ('words', 4, 18)
+    """
 
     field: str
     values: tuple[FacetValue, ...]
@@ -153,9 +213,16 @@ class Facet:
     """The largest number among the values."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Facets:
-    """The values of metadata fields among some documents."""
+    """The values of metadata fields among some documents.
+
+    >>> facets = ix.facets()
+    >>> [facet.field for facet in facets.fields], facets.documents
+    (['words'], 18)
+    >>> facets
+    Facets(18 documents; words: 4 values)
+    """
 
     fields: tuple[Facet, ...]
     """Those that the most documents have come first."""
@@ -163,6 +230,11 @@ class Facets:
     """Documents that were counted: all, or an even sample where there are very many."""
     documents: int
     """Documents that match."""
+
+    def __repr__(self) -> str:
+        each = [f"{beginning(facet.field, 40)}: {counted(facet.distinct, 'value')}" for facet in self.fields]
+        fields = ", ".join(each[:_FIELDS_SHOWN]) + (", …" if len(each) > _FIELDS_SHOWN else "")
+        return f"Facets({counted(self.documents, 'document')}; {fields or 'no fields'})"
 
 
 def _passage_and_path(hit: Hit) -> str:
@@ -173,7 +245,12 @@ def _passage_and_path(hit: Hit) -> str:
 
 @dataclass(frozen=True, repr=False)
 class NearDuplicates:
-    """Documents that are nearer to each other than chance would have it in their region of the corpus."""
+    """Documents that are nearer to each other than chance would have it in their region of the corpus.
+
+    >>> copy = ix.add("Bake the bread in a hot oven!", "bread again")
+    >>> ix.near_duplicates(1e-9)[0].ids
+    ('bread', 'bread again')
+    """
 
     ids: tuple[str, ...]
     """Two or more, in order of arrival."""
@@ -183,13 +260,21 @@ class NearDuplicates:
     """The lowest cosine, in the whitened space, of the pairs that make the group."""
 
     def __repr__(self) -> str:
-        ids = ", ".join(map(repr, self.ids[:_IDS_SHOWN])) + (", …" if len(self.ids) > _IDS_SHOWN else "")
+        shown = ", ".join(repr(beginning(id, 40)) for id in self.ids[:_IDS_SHOWN])
+        ids = shown + (f" and {len(self.ids) - _IDS_SHOWN:,} more" if len(self.ids) > _IDS_SHOWN else "")
         return f"NearDuplicates({ids}; similarity {self.similarity:.3f}, chance {self.chance:.1e})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IndexInfo:
-    """What an index holds and what it takes."""
+    """What an index holds and what it takes.
+
+    >>> info = ix.info()
+    >>> info.documents, info.encoder, info.operation
+    (18, 'lsa', 1)
+    >>> info
+    IndexInfo(in memory, 18 documents, 18 passages, 17 concepts, encoder 'lsa', operation 1)
+    """
 
     path: str | None
     """The folder; None in memory."""
@@ -219,10 +304,21 @@ class IndexInfo:
     degraded: str | None = None
     """Why the tree of concepts could not be loaded; None where it was."""
 
+    def __repr__(self) -> str:
+        place = "in memory" if self.path is None else f"{self.path!r}, {self.bytes / 1e6:,.1f} MB"
+        sizes = {"document": self.documents, "passage": self.passages, "concept": self.concepts}
+        counts = ", ".join(counted(size, noun) for noun, size in sizes.items())
+        degraded = ", degraded" if self.degraded else ""
+        return f"IndexInfo({place}, {counts}, encoder {self.encoder!r}, operation {self.operation:,}{degraded})"
+
 
 @dataclass(frozen=True)
 class Compaction:
-    """What `Index.compact` gave back."""
+    """What `Index.compact` gave back.
+
+    >>> ix.delete(["fox"]), ix.compact().erased
+    (1, False)
+    """
 
     bytes_before: int
     """Size of the folder on disk; 0 in memory."""
@@ -233,7 +329,13 @@ class Compaction:
 
 @dataclass(frozen=True)
 class LostDocument:
-    """A document that a repair could not save."""
+    """A document that a repair could not save.
+
+    >>> ix.backup("notes.gsm")
+    1
+    >>> [lost.id for lost in Index.repair("notes.gsm").lost]
+    []
+    """
 
     id: str
     """Its id, or a description where the id is lost too."""
@@ -242,7 +344,13 @@ class LostDocument:
 
 @dataclass(frozen=True)
 class Repair:
-    """What a repair did."""
+    """What a repair did.
+
+    >>> ix.backup("notes.gsm")
+    1
+    >>> Index.repair("notes.gsm").was_sound
+    True
+    """
 
     path: str
     documents: int

@@ -11,6 +11,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from gossamer.plain_text import counted
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -21,7 +23,12 @@ _LARGEST: Final = 65_535
 
 @dataclass(frozen=True)
 class Region:
-    """The part of the plane that a concept takes up."""
+    """The part of the plane that a concept takes up.
+
+    >>> coarse = ix.plane().regions[0]
+    >>> sum(region.size for region in coarse)
+    18
+    """
 
     concept: int
     """The id of the concept."""
@@ -36,9 +43,16 @@ class Region:
     """The distance from its middle within which nine tenths of its points lie."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plane:
-    """Documents as points of the unit square: near each other where they are alike."""
+    """Documents as points of the unit square: near each other where they are alike.
+
+    >>> plane = ix.plane()
+    >>> plane.ids[0], plane.positions.shape
+    ('fox', (18, 2))
+    >>> plane
+    Plane(18 documents, 2 regions, operation 1)
+    """
 
     ids: tuple[str, ...]
     """In order of arrival. Entry n of all of these belongs to the same document."""
@@ -56,6 +70,10 @@ class Plane:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        regions = counted(sum(map(len, self.regions)), "region")
+        return f"Plane({counted(len(self.positions), 'document')}, {regions}, operation {self.operation:,})"
 
     def to_bytes(self, *, ids: bool = True) -> bytes:
         """The plane in the format described above; without `ids`, its points have none.

@@ -7,18 +7,20 @@ from typing import TypeAlias
 
 from gossamer.errors import ParameterError
 
-Since: TypeAlias = int | date | timedelta
-"""The number of an operation; a datetime or date, local where it names no zone; or how long ago."""
+Since: TypeAlias = int | date | str | timedelta
+"""The number of an operation; a datetime or date, or one as ISO text, local where it names no zone; or how long ago."""
 
 
 def operation_or_moment(since: Since) -> int | datetime:
     """The number of an operation, or a moment in UTC.
 
-    >>> operation_or_moment(12), operation_or_moment(datetime(2026, 5, 1, 12, tzinfo=UTC)).isoformat()
+    >>> operation_or_moment(12), operation_or_moment("2026-05-01T12:00:00Z").isoformat()
     (12, '2026-05-01T12:00:00+00:00')
     """
     if isinstance(since, int) and not isinstance(since, bool):
         return since
+    if isinstance(since, str):
+        return operation_or_moment(_read(since))
     try:
         if isinstance(since, timedelta) and since >= timedelta():
             return datetime.now(UTC) - since
@@ -30,3 +32,12 @@ def operation_or_moment(since: Since) -> int | datetime:
         f"since must be an operation, a date, a datetime or a timedelta that is not negative, got {since!r}: "
         "pass timedelta(days=1) for what changed since yesterday"
     )
+
+
+def _read(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ParameterError(
+            f"since={text!r} is no date: write it as in '2026-05-01' or '2026-05-01T12:00:00Z'"
+        ) from error

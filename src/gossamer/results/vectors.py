@@ -14,7 +14,12 @@ DocId: TypeAlias = int | str
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The answers to a batch of queries, best first."""
+    """The answers to a batch of queries, best first.
+
+    >>> found = vx.search([0.9, 0.1, 0.0], k=1)
+    >>> found.ids.tolist(), found.visited.tolist()
+    ([['fox']], [3])
+    """
 
     ids: npt.NDArray[Any]
     """Shape (queries, k): int64, or object where ids are strings; -1 past the end."""
@@ -31,7 +36,12 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class PathStep:
-    """One node on the path from the root to a document's leaf."""
+    """One node on the path from the root to a document's leaf.
+
+    >>> step = vx.explain([0.9, 0.1, 0.0], "fox").path[0]
+    >>> step.count, step.gain
+    (3, 0.0)
+    """
 
     node: int
     count: int
@@ -48,7 +58,17 @@ class PathStep:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of an ICA whitener and its share of a score."""
+    """One axis of an ICA whitener and its share of a score.
+
+    >>> import numpy as np
+    >>> from gossamer import VectorIndex
+    >>> rng = np.random.default_rng(0)
+    >>> paper = VectorIndex(dim=4, preset="paper")
+    >>> added = paper.add(rng.laplace(size=(300, 4)))
+    >>> why = paper.explain(np.ones(4), 7)
+    >>> abs(sum(axis.contribution for axis in why.axes) - why.score) < 1e-6
+    False
+    """
 
     axis: int
     contribution: float
@@ -63,7 +83,12 @@ class Axis:
 
 @dataclass(frozen=True, repr=False)
 class VectorExplanation:
-    """Why a document scores as it does for a query vector: the gains of its path add up to `score`."""
+    """Why a document scores as it does for a query vector: the gains of its path add up to `score`.
+
+    >>> why = vx.explain([0.9, 0.1, 0.0], "fox")
+    >>> abs(sum(step.gain for step in why.path) - why.score) < 1e-6
+    True
+    """
 
     id: DocId
     score: float
@@ -83,7 +108,12 @@ class VectorExplanation:
 
 @dataclass(frozen=True)
 class Refinement:
-    """What `refine` did to a tree. Utility is summed over all partitions, weighted by the documents below them."""
+    """What `refine` did to a tree. Utility is summed over all partitions, weighted by the documents below them.
+
+    >>> result = vx.rebuild()
+    >>> result.passes
+    1
+    """
 
     passes: int
     utility_before: float
@@ -92,7 +122,14 @@ class Refinement:
 
 @dataclass(frozen=True)
 class TreeStats:
-    """The shape of a tree and the operators that made it."""
+    """The shape of a tree and the operators that made it.
+
+    >>> from gossamer import CobwebTree
+    >>> tree = CobwebTree(2)
+    >>> numbers = tree.insert_many([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0]])
+    >>> tree.stats().documents, tree.stats().leaves
+    (3, 3)
+    """
 
     documents: int
     nodes: int

@@ -59,7 +59,8 @@ class ReadWriteLock:
     """
 
     def __init__(self) -> None:
-        self._changed = Condition(Lock())
+        self._mutex = Lock()
+        self._changed = Condition(self._mutex)  # entering the lock itself is quicker
         self._readers: set[int] = set()  # the threads that read,
         self._waiting: set[int] = set()  # that wait to read,
         self._admitted: set[int] = set()  # and those of them that go before the next writer
@@ -121,7 +122,7 @@ class _Reading:
         lock._check_outside()
         thread = get_ident()
         try:
-            with lock._changed:
+            with lock._mutex:
                 while lock._writer or (lock._waiting_writers and thread not in lock._admitted):
                     lock._readers.discard(thread)  # else it and the writer would wait for each other
                     lock._waiting.add(thread)
@@ -143,10 +144,11 @@ class _Reading:
             raise
 
     def _leave(self) -> None:
-        lock = self._lock
-        with lock._changed:
-            for threads in (lock._readers, lock._waiting, lock._admitted):
-                threads.discard(get_ident())
+        lock, thread = self._lock, get_ident()
+        with lock._mutex:
+            lock._readers.discard(thread)
+            lock._waiting.discard(thread)
+            lock._admitted.discard(thread)
             if lock._waiting_writers and not lock._readers:
                 lock._changed.notify_all()
 

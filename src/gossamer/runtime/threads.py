@@ -1,18 +1,22 @@
-"""Run a batch on all cores: threads over kernels that release the GIL."""
+"""Run a batch on all cores: threads over kernels that release the GIL. End threads before the interpreter does."""
 
+import atexit
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from threading import local
-from typing import Final
+from typing import Any, Final
+from weakref import WeakMethod
 
 _SMALLEST: Final = 4
 """The fewest items that are worth a thread."""
 
 
 _this_thread = local()
+
+_stops: set[WeakMethod[Callable[[], Any]]] = set()
 
 
 def cores() -> int:
@@ -54,3 +58,20 @@ def in_threads(work: Callable[[int, int], None], items: int, *, threads: int | N
             job.cancel()
         wait(jobs)
         raise
+
+
+def stop_at_exit(stop: Callable[[], Any]) -> None:
+    """Call the method `stop`, which ends a thread and waits for it, when the program ends, if its object still exists.
+
+    A daemon thread that is in C++ code when the interpreter ends, as one that encodes texts is, aborts the process.
+    """
+    _stops.add(WeakMethod(stop, _stops.discard))
+
+
+@atexit.register
+def _stop_all() -> None:
+    for reference in list(_stops):
+        stop = reference()
+        if stop is not None:
+            with suppress(Exception):
+                stop()

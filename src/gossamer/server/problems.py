@@ -146,9 +146,28 @@ def _http_detail(error: HTTPException) -> str:
     return str(error.detail)
 
 
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("q", "text", "queries", "query_text", "query_texts", "search"), "query"),
+    **dict.fromkeys(("top_k", "topk", "n", "n_results", "limit", "size"), "k"),
+    **dict.fromkeys(("filter", "filters"), "where"),
+    **dict.fromkeys(("embedding", "query_vector"), "vector"),
+}
+"""Fields of requests to other programs, and what they are called here."""
+
+
+_SHOULD: Final = re.compile(r"^(?:Input|String|List|Dictionary|Tuple|Value) should ")
+"""How pydantic begins a message about a value."""
+
+
 def first_error(found: Sequence[Any], *inside: str) -> str:
     """The first of pydantic's errors with its place, and how many more there are."""
     first = found[0]
     where = ".".join(str(part) for part in (*inside, *first["loc"]) if part not in ("one", "many"))
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return f"{where}: {first['msg']}{more}"
+    told = _SHOULD.sub("must ", first["msg"]).replace("Field required", "is required")
+    if first.get("type") == "extra_forbidden":
+        here = _ELSEWHERE.get(str(first["loc"][-1]))
+        told = "there is no such field" + (f": here it is {here!r}" if here else ", see /v1/openapi.json")
+    elif first.get("type") == "bool_type" and first["loc"][-1] == "text":
+        told += ", and what to look for is 'query'"
+    return f"{where}: {told}{more}"

@@ -50,9 +50,9 @@ def _plain(value: Any, level: int = 0) -> Any:
     return [_plain(inner, level + 1) for inner in value]
 
 
-def characters_of(document: Document | Hit) -> int:
-    """The length of a document in an answer: its text, and its metadata as JSON."""
-    return len(document.text) + (len(as_json(document.metadata)) if document.metadata else 0)
+def characters_of(document: Document | Hit, *, text: bool = True) -> int:
+    """The length of a document in an answer: its text, where that is in it, and its metadata as JSON."""
+    return len(document.text) * text + (len(as_json(document.metadata)) if document.metadata else 0)
 
 
 def explanation_fields(why: Explanation) -> dict[str, Any]:
@@ -60,11 +60,16 @@ def explanation_fields(why: Explanation) -> dict[str, Any]:
     return {**vars(why), "gap": why.gap, "text": " ".join(why.sentences)}
 
 
-def search_answer(hits: Hits, seconds: float, *, concepts: bool) -> dict[str, Any]:
-    """The answer to a search: hits, the time they took, nodes visited and warnings; `concepts` gives paths in full."""
+def search_answer(hits: Hits, seconds: float, *, concepts: bool, text: bool = True) -> dict[str, Any]:
+    """The answer to a search: hits, the time they took, nodes visited and warnings.
+
+    `concepts` gives paths in full; without `text`, hits have their passage alone.
+    """
     whys = [None if hit.explanation is None else explanation_fields(hit.explanation) for hit in hits]
     paths: list[Any] = [hit.path if concepts else list(map(_step, hit.path)) for hit in hits]
     found = [{**vars(hit), "explanation": why, "path": path} for hit, why, path in zip(hits, whys, paths, strict=True)]
+    if not text:
+        found = [{name: value for name, value in hit.items() if name != "text"} for hit in found]
     return {"hits": found, "seconds": seconds, "visited": hits.visited, "warnings": hits.warnings}
 
 

@@ -101,6 +101,7 @@ class SearchRequest(QueryRequest):
     concepts: bool = Field(
         False, description="Whole concepts in every path, with terms and exemplars; else id, label, size and depth."
     )
+    text: bool = Field(True, description="The whole text of every hit; without it, `passage` is what fits best.")
 
 
 class ExplainRequest(QueryRequest):
@@ -249,6 +250,7 @@ HitAnswer = _model(
     Hit,
     explanation=(ExplanationAnswer | None, None),
     path=(list[Concept] | list[Step], Field(description="From the root to the leaf; whole where `concepts` is set.")),
+    text=(str | None, Field(None, description="Left out where the request has `text` false.")),
 )
 InfoAnswer = _model(
     "Info",

@@ -109,7 +109,7 @@ def steps_after(db: sqlite3.Connection, seq: int) -> Iterator[Step]:
     if len(operations) != last_seq(db) - seq:
         raise CorruptError(f"operations after {seq} are missing from the log: {CURE}")
     for expected, (found, kind, added, removed, crc) in enumerate(operations, seq + 1):
-        if found != expected or rows.row_crc(found, kind, added, removed) != crc:
+        if found != expected or rows.is_altered((found, kind, added, removed), crc):
             raise CorruptError(f"operation {expected} of the log was altered: {CURE}")
         step = read_step(db, found, kind)
         if kind != "refit" and (len(step.added), len(step.removed)) != (added, removed):

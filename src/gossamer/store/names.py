@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gossamer.errors import CorruptError
-from gossamer.store.rows import CURE, row_crc
+from gossamer.store.rows import CURE, is_altered, row_crc
 
 _CREATE: Final = """
 CREATE TABLE IF NOT EXISTS names (
@@ -53,7 +53,7 @@ def read_names(db: sqlite3.Connection) -> list[NameRow]:
         return []
     found = []
     for *values, crc in db.execute("SELECT concept, name, operation, size, members, crc FROM names ORDER BY rowid"):
-        if row_crc(*values) != crc:
+        if is_altered(values, crc):
             raise CorruptError(f"the name of a concept was altered: {CURE}")
         concept, name, operation, size, members = values
         found.append(NameRow(concept, name, operation, size, tuple(json.loads(members))))

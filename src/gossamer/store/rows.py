@@ -8,7 +8,6 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -42,8 +41,7 @@ _MOST_LEVELS = 200
 """Levels of nested JSON that are kept where metadata is nested too deeply for Python's parser."""
 
 
-@dataclass(frozen=True)
-class DocumentRow:
+class DocumentRow(NamedTuple):
     """One document; `metadata` is JSON text."""
 
     document: DocumentNumber
@@ -61,8 +59,7 @@ class DocumentRow:
         return _parsed(self.metadata)
 
 
-@dataclass(frozen=True)
-class PassageRow:
+class PassageRow(NamedTuple):
     """The part `text[start:stop]` of a document."""
 
     passage: PassageNumber
@@ -379,10 +376,9 @@ def read_encoder_state(db: sqlite3.Connection) -> Bundle | None:
 
 def checked_document(row: Sequence[Any]) -> DocumentRow:
     """A row of `documents`; `CorruptError` where its checksum differs."""
-    *values, crc = row
-    if row_crc(*values) != crc:
-        raise CorruptError(f"document {values[1]!r} was altered on disk: {CURE}")
-    return DocumentRow(*values)
+    if is_altered(row[:4], row[4]):
+        raise CorruptError(f"document {row[1]!r} was altered on disk: {CURE}")
+    return DocumentRow(*row[:4])
 
 
 def checked_passage(row: Sequence[Any]) -> PassageRow:
@@ -392,9 +388,8 @@ def checked_passage(row: Sequence[Any]) -> PassageRow:
 
 
 def _check_passage(row: Sequence[Any]) -> None:
-    *values, crc = row
-    if row_crc(*values) != crc:
-        raise CorruptError(f"passage {values[0]!r} was altered on disk: {CURE}")
+    if is_altered(row[:5], row[5]):
+        raise CorruptError(f"passage {row[0]!r} was altered on disk: {CURE}")
 
 
 def vector_crc(passage: int, blob: bytes) -> int:
@@ -404,7 +399,16 @@ def vector_crc(passage: int, blob: bytes) -> int:
 
 def row_crc(*values: object) -> int:
     """The checksum over the columns of a row."""
-    return zlib.crc32(repr(values).encode())
+    return zlib.crc32("\x1f".join(map(str, values)).encode())
+
+
+def is_altered(values: Sequence[object], crc: object) -> bool:
+    """Whether the columns of a row are not what they were when its checksum was made.
+
+    Up to format version 3 that was over their `repr`, which for characters that are new in Unicode depends on the
+    version of Python.
+    """
+    return row_crc(*values) != crc and zlib.crc32(repr(tuple(values)).encode()) != crc
 
 
 def _state_crc(params: str, arrays: bytes) -> int:

@@ -38,6 +38,7 @@ class Salvage:
 
     settings: Settings | None = None
     encoder_state: Bundle | None = None
+    space: Bundle | None = None
     documents: list[DocumentRow] = field(default_factory=list)
     passages: dict[DocumentNumber, list[tuple[PassageRow, Floats | None]]] = field(default_factory=dict)
     lost: list[LostDocument] = field(default_factory=list)
@@ -57,6 +58,7 @@ def salvage(file: Path) -> Salvage:
         _read_passages(db, found)
         with suppress(GossamerError, sqlite3.Error):
             found.last_operation = rows.next_number(db, "operations") - 1
+        _read_space(db, found)
         found.last_document = min(_largest(db, "documents", "document"), _most_rows(db))
         _agree_on_length(found)
     finally:
@@ -107,6 +109,17 @@ def _settings(db: sqlite3.Connection) -> Settings | None:
         return schema.parse_settings(db.execute("SELECT value FROM settings WHERE name = 'index'").fetchone()[0])
     except (sqlite3.Error, ValueError, TypeError):
         return None
+
+
+def _read_space(db: sqlite3.Connection, found: Salvage) -> None:
+    """The space of an index of the preset "given". Where it is lost, the index gets a whitener of its own."""
+    if found.settings is None or found.settings.preset != schema.GIVEN:
+        return
+    try:
+        found.space = schema.read_space(db)
+    except (GossamerError, sqlite3.Error):
+        found.settings = replace(found.settings, preset="default")
+        found.lost.append(LostDocument("the whitener", "it could not be read, and is fitted to the documents now"))
 
 
 def _read_documents(db: sqlite3.Connection, found: Salvage) -> None:

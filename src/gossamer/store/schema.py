@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sqlite3
 import zlib
@@ -12,14 +13,17 @@ from typing import Any
 from uuid import uuid4
 
 from gossamer.errors import CorruptError, FormatVersionError, NotAnIndexError, ParameterError
+from gossamer.files import tensors
+from gossamer.files.bundle import Bundle
 from gossamer.lexical.analysis import DETECT, languages
 from gossamer.plain_text import shortened
 from gossamer.version import __version__
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Stored as SQLite's user_version. Version 2: the log has operations that settle a tree. Version 3: it has operations
-that name concepts, see `names`, and says whose metadata an operation replaced; the FTS5 table of words is gone. Every
-version ever released can be read; the first change makes it one of this version."""
+that name concepts, see `names`, and says whose metadata an operation replaced; the FTS5 table of words is gone. Version
+4: checksums of rows do not depend on the version of Python. Every version ever released can be read; the first change
+makes it one of this version."""
 
 APPLICATION_ID = 0x47534D00
 """The letters “GSM”, which tell an index from the database of another program."""
@@ -78,7 +82,10 @@ WITHOUT ROWID"""
 _FIRST_LANGUAGE = "english"
 """The language of every index before format version 3."""
 
-PRESETS = ("default", "paper")
+GIVEN = "given"
+"""The preset of an index whose space was given when it was created, and stays as it is: see `write_space`."""
+
+PRESETS = ("default", "paper", GIVEN)
 """How the tree of an index is made, see `gossamer.vector_index`."""
 
 _RANGES = {"dim": (1, 2**16)}
@@ -93,7 +100,8 @@ class Settings:
     max_tokens, overlap     how texts are split into passages; max_tokens is None where they are not
     dim                     dimension of the encoder's vectors; None until the first document
     fitted_on               number of documents the encoder learnt from; 0 for one that does not learn
-    preset                  "default" or "paper": how vectors are whitened and the tree is grown
+    preset                  "default" or "paper": how vectors are whitened and the tree is grown; "given": by default,
+                            but with a whitener and an acuity that are stored beside the settings and stay
     language                by whose rules words are stemmed; "auto" until documents tell it, "none" for no stemming
     forgotten               the log can be replayed from this operation on; history before it was dropped
     identity                random name of this index, which tells its snapshots from those of others
@@ -125,14 +133,16 @@ class Settings:
         )  # fmt: skip
 
 
-def create(db: sqlite3.Connection, settings: Settings) -> None:
-    """Create the tables of a new index, inside the transaction that is open."""
+def create(db: sqlite3.Connection, settings: Settings, space: Bundle | None = None) -> None:
+    """Create the tables of a new index, inside the transaction that is open. `space`: of one of the preset "given"."""
     for statement in SCHEMA.split(";\n"):
         db.execute(statement)
     db.execute(_UPDATES)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
     write_settings(db, settings)
+    if space is not None:
+        write_space(db, space)
 
 
 def upgrade(db: sqlite3.Connection) -> None:
@@ -173,6 +183,26 @@ def read_settings(db: sqlite3.Connection) -> Settings:
     try:
         return parse_settings(row[0])
     except ValueError as error:
+        raise altered from error
+
+
+def write_space(db: sqlite3.Connection, space: Bundle) -> None:
+    """Store the space of an index of the preset "given": its acuity and, as the part "whitener", its whitener."""
+    arrays = base64.b64encode(b"".join(tensors.pieces(space.arrays))).decode()
+    value = json.dumps({"params": space.params, "arrays": arrays}, sort_keys=True)
+    db.execute("INSERT OR REPLACE INTO settings VALUES ('space', ?, ?)", (value, zlib.crc32(value.encode())))
+
+
+def read_space(db: sqlite3.Connection) -> Bundle:
+    """What `write_space` stored; `CorruptError` where it was altered or is missing."""
+    altered = CorruptError("the whitener in documents.sqlite was altered or is missing: restore it from a copy")
+    row = db.execute("SELECT value, crc FROM settings WHERE name = 'space'").fetchone()
+    if row is None or not isinstance(row[0], str) or zlib.crc32(row[0].encode()) != row[1]:
+        raise altered
+    try:
+        saved = json.loads(row[0])
+        return Bundle(saved["params"], tensors.read(bytearray(base64.b64decode(saved["arrays"]))))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise altered from error
 
 

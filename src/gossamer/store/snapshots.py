@@ -2,10 +2,12 @@
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from gossamer.errors import CorruptError, GossamerError
-from gossamer.files.bundle import Bundle, fold, read_bundle, read_manifest, write_bundle
+from gossamer.files.bundle import Bundle, fold, read_manifest, verifying, write_bundle
 from gossamer.store.layout import Layout, disk_errors, remove_folder, sync_folder
 
 _KIND = "snapshot"
@@ -38,12 +40,16 @@ def write_snapshot(layout: Layout, seq: int, identity: str, content: Snapshot) -
             raise
 
 
-def read_snapshot(layout: Layout, seq: int, identity: str) -> Snapshot:
-    """Tree and words as they were after operation `seq`; `CorruptError` where the snapshot is of another index."""
-    bundle = read_bundle(layout.snapshot(seq), _KIND)
-    if bundle.params.get("seq") != seq or bundle.params.get("identity") != identity:
-        raise CorruptError(f"{layout.snapshot(seq)} was taken elsewhere: another index, or another operation")
-    return Snapshot(bundle.part("vectors"), bundle.part("words") if "words" in bundle.params else None)
+@contextmanager
+def reading_snapshot(layout: Layout, seq: int, identity: str) -> Iterator[Snapshot]:
+    """Tree and words as they were after operation `seq`; `CorruptError` where the snapshot is of another index.
+
+    Its checksum is computed while the block runs: what this makes of it is to be used if no error comes out of it.
+    """
+    with verifying(layout.snapshot(seq), _KIND) as bundle:
+        if bundle.params.get("seq") != seq or bundle.params.get("identity") != identity:
+            raise CorruptError(f"{layout.snapshot(seq)} was taken elsewhere: another index, or another operation")
+        yield Snapshot(bundle.part("vectors"), bundle.part("words") if "words" in bundle.params else None)
 
 
 def is_snapshot_of(layout: Layout, seq: int, identity: str) -> bool:

@@ -11,13 +11,14 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 from uuid import uuid4
 
-from gossamer.errors import CorruptError, DiskError, GossamerError, NotAnIndexError, StateError
+from gossamer.errors import CorruptError, DiskError, GossamerError, IndexExistsError, NotAnIndexError, StateError
+from gossamer.files.bundle import Bundle
 from gossamer.files.file_lock import LockFile, Presence
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.store import log, rows, schema
@@ -26,7 +27,14 @@ from gossamer.store.inspection import Files, check_is_index, check_rows, inspect
 from gossamer.store.layout import Layout, disk_errors, remove_folder, sync_folder
 from gossamer.store.pages import PageSums
 from gossamer.store.schema import Settings
-from gossamer.store.snapshots import Snapshot, is_snapshot_of, read_snapshot, remove_drafts, remove_old, write_snapshot
+from gossamer.store.snapshots import (
+    Snapshot,
+    is_snapshot_of,
+    reading_snapshot,
+    remove_drafts,
+    remove_old,
+    write_snapshot,
+)
 from gossamer.store.wal import FrameCount, read_wal
 
 Mode: TypeAlias = Literal["w", "r"]
@@ -99,18 +107,24 @@ class Store:
         return cls(None, database, None, 0.0)
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], settings: Settings, timeout: float = TIMEOUT) -> Self:
-        """A store in a new folder, open for writing. The folder is made under another name, then renamed."""
+    def create(
+        cls, path: str | os.PathLike[str], settings: Settings, timeout: float = TIMEOUT, *, space: Bundle | None = None
+    ) -> Self:
+        """A store in a new folder, open for writing. The folder is made under another name, then renamed.
+
+        `space`: of an index of the preset "given", see `schema.write_space`.
+        """
         layout = Layout(Path(path).absolute())
         if layout.folder.exists() and (not layout.folder.is_dir() or any(layout.folder.iterdir())):
-            raise NotAnIndexError(
-                f"{layout.folder} exists: open it with Index.open if it is an index, or choose another path"
-            )
+            if layout.documents.exists():
+                cure = f"open it with Index.open({str(path)!r}), or choose another path"
+                raise IndexExistsError(f"there is an index at {layout.folder} already: {cure}")
+            raise NotAnIndexError(f"{layout.folder} exists and is not an index: choose another path")
         draft = Layout(layout.folder.with_name(f".{layout.folder.name}.{uuid4().hex[:12]}"))
         try:
             with disk_errors(f"{layout.folder} could not be made"), uninterrupted():
                 draft.folder.mkdir(parents=True)
-                _create_database(draft, settings)
+                _create_database(draft, settings, space)
                 os.rename(draft.folder, layout.folder)
                 sync_folder(layout.folder.parent)
         except BaseException:
@@ -409,10 +423,10 @@ class Store:
         """Whether there is a snapshot of this index, and not of another one, after operation `seq`."""
         return self.layout is not None and is_snapshot_of(self.layout, seq, self.settings.identity)
 
-    def read_snapshot(self, seq: int) -> Snapshot:
-        """Tree and words as they were saved after operation `seq`."""
+    def reading_snapshot(self, seq: int) -> AbstractContextManager[Snapshot]:
+        """Tree and words as they were saved after operation `seq`: sound if no error comes out of the block."""
         assert self.layout is not None
-        return read_snapshot(self.layout, seq, self.settings.identity)
+        return reading_snapshot(self.layout, seq, self.settings.identity)
 
     def write_snapshot(self, seq: int, content: Snapshot, damaged: Iterable[int]) -> None:
         """Save tree and words of operation `seq`, and remove snapshots that were found damaged."""
@@ -478,12 +492,9 @@ class Store:
         check_rows(db, schema.read_settings(db))
 
 
-def _create_database(layout: Layout, settings: Settings) -> None:
-    database = Database(layout.documents, writable=True, create=True)
-    try:
-        schema.create(database.begin(), settings)
+def _create_database(layout: Layout, settings: Settings, space: Bundle | None) -> None:
+    with closing(Database(layout.documents, writable=True, create=True)) as database:
+        schema.create(database.begin(), settings, space)
         database.commit()
         database.checkpoint("TRUNCATE")
-    finally:
-        database.close()
     PageSums(layout.documents).rebuild(settings.identity, 0)

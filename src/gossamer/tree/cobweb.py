@@ -46,6 +46,14 @@ def _by_share(progress: Progress | None, total: int, part: int = 0, parts: int =
     return report
 
 
+def as_acuity(acuity: Any) -> float:
+    """An acuity, checked."""
+    number = acuity.item() if isinstance(acuity, np.generic) else acuity
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 1e-60 < number < 1e60:
+        raise ParameterError(f"acuity must be a positive number (between 1e-60 and 1e60), got {acuity!r}")
+    return float(number)
+
+
 class CobwebTree:
     """A tree of concepts over vectors. Documents are numbered 0, 1, 2 ... as they come; a number is not used again.
 
@@ -74,9 +82,7 @@ class CobwebTree:
         """
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or not 1 <= dim <= self.MAX_DIM:
             raise DimensionError(f"dim must be a whole number from 1 to {self.MAX_DIM}, got {dim!r}")
-        if not isinstance(acuity, int | float | np.number) or not 1e-60 < acuity < 1e60:
-            raise ParameterError(f"acuity must be a positive number (between 1e-60 and 1e60), got {acuity!r}")
-        self._t = empty_arrays(int(dim), float(acuity))
+        self._t = empty_arrays(int(dim), as_acuity(acuity))
         self._neighbours: Neighbours | None = None
 
     # -- insertion and removal ---------------------------------------------------------------------
@@ -169,7 +175,7 @@ class CobwebTree:
         >>> len(tree)
         1
         """
-        numbers = [documents] if isinstance(documents, int | np.integer) else list(documents)
+        numbers = list(documents) if isinstance(documents, Iterable) else [documents]
         gone = np.array([self._known_document(document) for document in numbers], np.int64)
         if len(np.unique(gone)) < len(gone):
             raise UnknownIdError("the same document is named twice: each can be removed once")

@@ -78,7 +78,8 @@ class History:
     def since(self, operation: int, tree: TreeArrays) -> list[ConceptChange]:
         """How the concepts of `tree` differ from those after `operation`, large ones first.
 
-        The comparison is with the last record up to then, so what happened between that and `operation` is told too.
+        The comparison is with the last record up to then: concepts are recorded at each rebuild alone, so what happened
+        between that and `operation` is told too.
         """
         if not self.records or operation < self.records[0].operation:
             known = f"from operation {self.records[0].operation} on" if self.records else "from the next rebuild on"

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from gossamer.array_types import CACHE_LINE, NONE, Doubles, Floats
+from gossamer.array_types import CACHE_LINE, NONE, Doubles, Floats, Ints
 from gossamer.neighbours.ordering import copy
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.simd import prefetch
@@ -73,6 +73,41 @@ def insert_rows(t: TreeArrays, X: Floats, start: int, node: int) -> tuple[int, i
             return i, node
         t.meta[Meta.NEXT_DOCUMENT] += 1
     return X.shape[0], NONE
+
+
+@kernel
+def descents(t: TreeArrays, X: Floats, out: Ints) -> None:
+    """Write the lowest concept that each row of X would lie in if it were inserted by the four operators.
+
+    A step down goes to the child that fits best, unless a new child scores better. No concepts are merged or split for
+    it: what is in them stays together, and the best child is on the way either way.
+    """
+    x, limits = np.empty(X.shape[1]), np.empty_like(t.limits)
+    for i in range(X.shape[0]):
+        copy(X[i], x)
+        leaf = find_leaf(t, X[i])
+        if leaf != NONE:
+            out[i] = leaf if t.parent[leaf] == NONE else t.parent[leaf]
+            continue
+        copy(t.limits, limits)
+        widen(limits, X[i])
+        out[i] = _descent(t, x, log_scale(limits), TIE * x.shape[0] * largest_log_ratio(limits))
+
+
+@subkernel
+def _descent(t: TreeArrays, x: Doubles, scale: LogScale, tie: float) -> int:
+    """The lowest concept on the way of x; a root that is a leaf, if that is all there is."""
+    node = t.meta[Meta.ROOT]
+    while t.n_children[node] > 0:
+        row, n, k = t.row[node], t.size[node], t.n_children[node]
+        s, best, h_best, _ = _two_best(t, node, x, scale, tie)
+        h_with = log_det_with(t.mean[row], t.m2[row], n, x, scale)
+        insert = (h_with - (s - t.size[best] * t.h[best] + (t.size[best] + 1) * h_best) / (n + 1)) / k
+        create = (h_with - s / (n + 1)) / (k + 1)
+        if t.n_children[best] == 0 or create > insert + tie:
+            return node
+        node = best
+    return node
 
 
 @subkernel

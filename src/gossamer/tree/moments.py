@@ -5,18 +5,22 @@ order gives the same bits, as it does in a tree that was agglomerated, unless do
 rows are left out too, and read back as zeros. So what is saved and read again is the same tree.
 """
 
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from gossamer.array_types import NONE, Doubles, Ints
 from gossamer.runtime.jit import kernel, subkernel
+from gossamer.runtime.threads import in_threads
 from gossamer.tree.arrays import Meta, TreeArrays
 from gossamer.tree.insertion import pool_children
 from gossamer.tree.scoring import Flags
 from gossamer.tree.structure import parents_first
 
 _SAVED: Final = 1
+_SHARED: Final = 256
+"""Nodes of a level that are worth more than one thread."""
 
 
 def rows_to_save(t: TreeArrays) -> Ints:
@@ -33,19 +37,44 @@ def compute_moments(t: TreeArrays, saved: Ints) -> None:
     _follow(t, known, False)
 
 
-@kernel
 def _follow(t: TreeArrays, saved: Flags, checking: bool) -> None:
     """Pool the children of each concept, children first; where `checking`, flag the rows that differ from the result,
-    else write it into the rows without a flag.
-
-    One kernel does both, since sums may be reassociated otherwise in another one.
-    """
+    else write it into the rows without a flag."""
     if t.meta[Meta.ROOT] == NONE:
         return
-    mean, m2 = np.empty(t.mean.shape[1]), np.empty(t.mean.shape[1])
+    order, starts = _levels(t)
+    for first, stop in pairwise(starts[::-1].tolist()):
+        level = order[stop:first]
+        if len(level) < _SHARED:
+            _follow_some(t, level, saved, checking)
+        else:
+            in_threads(lambda start, end, some=level: _follow_some(t, some[start:end], saved, checking), len(level))  # type: ignore[misc]
+
+
+@kernel
+def _levels(t: TreeArrays) -> tuple[Ints, Ints]:
+    """All nodes, level by level, and where each level starts; the last start is the number of nodes."""
     order = parents_first(t, t.meta[Meta.ROOT])
-    for at in range(order.shape[0] - 1, -1, -1):
-        node = order[at]
+    starts = np.empty(order.shape[0] + 1, np.int32)
+    starts[0] = 0
+    levels, stop, at = 1, 1, 0
+    while stop < order.shape[0]:
+        starts[levels] = stop
+        levels += 1
+        for at in range(starts[levels - 2], starts[levels - 1]):
+            stop += t.n_children[order[at]]
+    starts[levels] = order.shape[0]
+    return order, starts[: levels + 1]
+
+
+@kernel
+def _follow_some(t: TreeArrays, nodes: Ints, saved: Flags, checking: bool) -> None:
+    """`_follow` for nodes whose children are done.
+
+    One kernel writes and checks, since sums may be reassociated otherwise in another one.
+    """
+    mean, m2 = np.empty(t.mean.shape[1]), np.empty(t.mean.shape[1])
+    for node in nodes:
         row = t.row[node]
         if t.n_children[node] == 0 or saved[row] == _SAVED:
             continue

@@ -14,9 +14,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gossamer.array_types import NONE, Floats, Ints, Longs
+from gossamer.array_types import NONE, Bytes, Floats, Ints, Longs
+from gossamer.files.scratch import zeros
 from gossamer.neighbours.all_pairs import ON_PROCESSOR, Comparison, Nearest
-from gossamer.neighbours.quantise import choose_robust_grid, to_steps
+from gossamer.neighbours.quantise import choose_robust_grid, pull_in, to_steps
 from gossamer.runtime.jit import kernel
 from gossamer.tree.agglomeration import add_concepts, agglomerate, codes_of, dendrogram, nearest_neighbours
 from gossamer.tree.arrays import (
@@ -95,18 +96,11 @@ def agglomerate_leaves(
     so that concepts of an earlier tree are preferred.
     """
     leaves = _sorted_by_content(t, _leaves_by_row(t))
-    rows = t.row[leaves]
-    points, links, step = t.vectors[rows], None, 1.0
+    rows, links, step = t.row[leaves], None, 1.0
     if known is not None:
         nearest, links = known(leaves)
     else:
-        if len(points):
-            grid = choose_robust_grid(points)
-            to_steps(points, grid)
-            step = grid.step
-        codes = codes_of(points)
-        if anchor is not None:
-            del points  # a large array, read again below
+        codes, step = _codes(t, rows)
         nearest = nearest_neighbours(
             codes,
             options.keep,
@@ -116,9 +110,9 @@ def agglomerate_leaves(
             comparison=options.comparison,
         )
         del codes
-        if anchor is not None:
-            points = t.vectors[rows]
+    points = t.vectors[rows]
     if len(leaves):
+        pull_in(points, choose_robust_grid(points))
         if anchor is not None:
             points = anchor(leaves, points, nearest.places)
         merges = agglomerate(points, t.size[leaves], nearest, links=links, comparison=options.comparison)
@@ -126,6 +120,16 @@ def agglomerate_leaves(
         t = _with_concepts(t, leaves, merges)
     factor = max(np.float32(step * step), np.finfo(np.float32).tiny)  # infinity times 0 would be NaN
     return t, Neighbours(leaves, nearest.places, nearest.distances * factor, int(t.meta[Meta.CHANGES]))
+
+
+def _codes(t: TreeArrays, rows: Ints) -> tuple[Bytes, float]:
+    """The codes of leaves on one grid, and its step."""
+    points = t.vectors[rows]
+    if not len(points):
+        return codes_of(points), 1.0
+    grid = choose_robust_grid(points)
+    to_steps(points, grid)
+    return codes_of(points), grid.step
 
 
 def _with_concepts(t: TreeArrays, leaves: Ints, merges: Ints) -> TreeArrays:
@@ -150,7 +154,7 @@ def without_concepts(t: TreeArrays, more: int) -> TreeArrays:
     inners = max(int(t.meta[Meta.INNER_ROWS]), wanted) + 2 * RESERVE
     for name in INNER_FIELDS:
         old = getattr(t, name)
-        arrays[name] = np.zeros((inners, *old.shape[1:]), old.dtype)
+        arrays[name] = zeros(inners, old.shape[1]) if old.ndim == 2 else np.zeros(inners, old.dtype)
     new = t._replace(**arrays)
     free_concepts(new)
     return new

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from gossamer.array_types import NONE, Doubles, Ints, Longs
 from gossamer.checks import LARGEST
 from gossamer.errors import InvariantError
-from gossamer.files.scratch import zeros
+from gossamer.files.scratch import release, zeros
 from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Limit, Meta, TreeArrays, empty_arrays, rows_in_use, used
 from gossamer.tree.moments import compute_moments
@@ -72,6 +72,7 @@ def as_tree(arrays: Mapping[str, npt.NDArray[Any]], dim: int) -> TreeArrays:
     if saved is not None:
         compute_moments(t, saved)
     _check_values(t)
+    release(t.mean, t.m2)
     return t
 
 

@@ -18,8 +18,8 @@ class NodeView:
     __slots__ = ("_t", "id")
 
     def __init__(self, t: TreeArrays, node: int) -> None:
-        known = isinstance(node, int | np.integer) and 0 <= node < t.meta[Meta.SLOTS] and t.size[node] > 0
-        if not known:
+        whole = isinstance(node, int | np.integer) and not isinstance(node, bool)
+        if not whole or not 0 <= node < t.meta[Meta.SLOTS] or t.size[node] == 0:
             raise UnknownIdError(f"there is no node {node!r}: there never was, or the tree changed since")
         self._t = t
         self.id = int(node)

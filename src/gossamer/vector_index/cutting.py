@@ -15,7 +15,11 @@ from gossamer.vector_index.state import VectorState
 
 @dataclass(frozen=True, repr=False)
 class Cut:
-    """Groups that cover every document once, large ones first."""
+    """Groups that cover every document once, large ones first.
+
+    >>> vx.cut(2)
+    Cut(2 groups: 2, 1 documents)
+    """
 
     members: tuple[list[DocId], ...]
     """The ids of the documents of each group."""

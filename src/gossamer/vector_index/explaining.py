@@ -1,5 +1,6 @@
 """Query and document → the concepts of its path with their gains, and the axes that count most."""
 
+import math
 from typing import Final
 
 import numpy as np
@@ -15,22 +16,29 @@ _EXTREMES: Final = 3
 
 
 def explained(state: VectorState, x: Floats, id: DocId) -> VectorExplanation:
-    """Why document `id` scores as it does for the projected query x; the caller holds the lock for reading."""
+    """Why document `id` scores as it does for the projected query x; the caller holds the lock for reading.
+
+    With α the context of the index, the step to concept c adds (1 − α)·gain + α·log p(x|c) to the score.
+    """
     t, path = state.tree.arrays, state.tree.path(state.ids.number(id))
     seen = evidence(t, x, path)
     densities = [seen[node].log_p for node in path]
+    context = state.settings.context
+    both = zip(gains(densities), densities, strict=True)
+    parts = [(1.0 - context) * gain + context * density for gain, density in both]
     steps = tuple(
-        PathStep(node, int(t.size[node]), seen[node].log_p, gain, seen[node].margin, seen[node].rival)
-        for node, gain in zip(path, gains(densities), strict=True)
+        PathStep(node, int(t.size[node]), seen[node].log_p, part, seen[node].margin, seen[node].rival)
+        for node, part in zip(path, parts, strict=True)
     )
-    axes = _axes(state, x, path[-1]) if getattr(state.whitener, "ica", False) else ()
-    return VectorExplanation(id=id, score=densities[-1] - densities[0], path=steps, axes=axes)
+    axes = _axes(state, x, path) if getattr(state.whitener, "ica", False) else ()
+    return VectorExplanation(id=id, score=math.fsum(parts), path=steps, axes=axes)
 
 
-def _axes(state: VectorState, x: Floats, leaf: int) -> tuple[Axis, ...]:
+def _axes(state: VectorState, x: Floats, path: tuple[int, ...]) -> tuple[Axis, ...]:
     """The axes that count most, each with the documents furthest out on the side of the leaf."""
     t = state.tree.arrays
-    by_axis, place = gains_by_axis(t, x, leaf), t.vectors[t.row[leaf]]
+    by_axis = gains_by_axis(t, x, path, state.settings.context)
+    place = t.vectors[t.row[path[-1]]]
     alive = np.flatnonzero(t.leaf[: state.tree.next_document] != NONE)
     rows = t.row[t.leaf[alive]]
     found = []

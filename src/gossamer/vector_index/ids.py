@@ -9,9 +9,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from gossamer.array_types import NONE, Longs
 from gossamer.errors import CorruptError, DtypeError, DuplicateIdError, InputError, ParameterError, UnknownIdError
 from gossamer.files.bundle import CURE, Arrays, Bundle
 from gossamer.results import DocId
+from gossamer.tree.arrays import TreeArrays
+from gossamer.tree.scoring import Ranked
 
 _MOST: Final = 2**62
 """Ids that are numbers are smaller."""
@@ -24,6 +27,9 @@ class IdMap:
         self._number_of: dict[DocId, int] = {}
         self._id_of: list[DocId | None] = []
         self._next = 0
+        self._last: DocId | None = None  # the highest id so far
+        self.in_order = True
+        """Whether documents came in order of their ids, so that ties by number are ties by id."""
 
     def __len__(self) -> int:
         return len(self._number_of)
@@ -65,7 +71,7 @@ class IdMap:
             if self._next + rows > _MOST:
                 raise ParameterError(f"ids are numbered on from {self._next}, and end below 2**62: pass ids")
             return list(range(self._next, self._next + rows))
-        checked = [_as_id(id) for id in ids]
+        checked = [_as_id(id) for id in as_several(ids)]
         if len(checked) != rows:
             raise InputError(f"got {len(checked)} ids for {rows} vectors: pass one id for each")
         kinds = {type(id) for id in checked} | ({self.kind} - {None})
@@ -80,12 +86,24 @@ class IdMap:
         """Give `ids` to the documents `numbers`; an id that was in use moves."""
         if not len(ids):
             return
+        self._note_order(ids, numbers)
         self._id_of.extend([None] * (int(numbers[-1]) + 1 - len(self._id_of)))
-        for id, number in zip(ids, numbers.tolist(), strict=True):
-            self._number_of[id] = number
+        places = numbers.tolist()
+        self._number_of.update(zip(ids, places, strict=True))
+        for id, number in zip(ids, places, strict=True):
             self._id_of[number] = id
         if isinstance(ids[0], int):
-            self._next = max(self._next, *(id + 1 for id in ids if isinstance(id, int)))
+            self._next = max(self._next, 1 + int(np.max(np.asarray(ids))))
+
+    def _note_order(self, ids: Sequence[Any], numbers: npt.NDArray[np.int64]) -> None:
+        """Note whether new documents go on in order of their ids; where others were not, those are forgotten first."""
+        if not self._number_of:
+            self._last, self.in_order = None, True
+        if not self.in_order:
+            return
+        rising = all(one < next for one, next in pairwise(ids)) and bool((np.diff(numbers) > 0).all())
+        self.in_order = rising and (self._last is None or self._last < ids[0])
+        self._last = ids[-1]
 
     def forget(self, ids: Iterable[DocId]) -> None:
         """Drop ids; an int that was used is not given out again."""
@@ -94,8 +112,11 @@ class IdMap:
 
     def of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The ids of document numbers, in the same shape; -1 stays -1."""
-        out = np.empty(numbers.shape, object if self.kind is str else np.int64)
-        out.ravel()[:] = self.listed(numbers.ravel())
+        found = self.listed(numbers.ravel())
+        if self.kind is not str:
+            return np.array(found, np.int64).reshape(numbers.shape)
+        out = np.empty(numbers.shape, object)
+        out.ravel()[:] = found
         return out
 
     def listed(self, numbers: npt.NDArray[np.int64]) -> list[DocId]:
@@ -175,6 +196,13 @@ def _as_id(id: Any) -> DocId:
     raise DtypeError(f"ids are int or str, got {type(id).__name__}: {id!r}")
 
 
+def as_several(ids: Any, what: str = "ids") -> list[Any]:
+    """Ids that were passed as one argument; a text is no list of its characters."""
+    if not isinstance(ids, Iterable) or isinstance(ids, str | bytes):
+        raise DtypeError(f"{what} must be a list of ids, got {ids!r}: put it into a list")
+    return list(ids)
+
+
 def order_ties_by_id(ids: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> None:
     """Documents with equal scores stand in order of arrival; put them in order of their ids."""
     tied = scores[:, 1:] == scores[:, :-1]
@@ -187,3 +215,18 @@ def order_ties_by_id(ids: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> 
 
 def _sort_keys(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return ids if ids.dtype != object else np.array([str(id) for id in ids])
+
+
+def cut_ties(t: TreeArrays, ranked: Ranked, k: int) -> Longs:
+    """The rows whose k-th document may score as some that were not ranked do.
+
+    Where no more than k were ranked, only documents of its own leaf are known to score the same.
+    """
+    last, scores = ranked.documents[:, -1], ranked.scores
+    cut = (last != NONE) & (scores[:, -1] == scores[:, k - 1])
+    if scores.shape[1] == k:
+        leaves = np.where(ranked.documents == NONE, NONE, t.leaf[ranked.documents])
+        own = np.where(cut, leaves[:, -1], 0)  # past the end there is no leaf
+        cut &= (leaves == own[:, None]).sum(axis=1) < t.size[own]
+    found: Longs = np.flatnonzero(cut)
+    return found

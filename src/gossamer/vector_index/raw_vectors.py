@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.array_types import Floats
+from gossamer.files import scratch
 from gossamer.results import DocId
 
 Source: TypeAlias = Callable[[Sequence[DocId]], Floats]
@@ -37,14 +38,7 @@ class RawVectors:
         """What to give to `add` for the rows of E: a copy where they are kept, of half the size if that is exact."""
         if self._source is not None:
             return E
-        halves = np.empty(E.shape, np.float16)
-        with np.errstate(over="ignore"):
-            for first in range(0, len(E), _CHUNK):
-                part = slice(first, first + _CHUNK)
-                halves[part] = E[part]
-                if not np.array_equal(halves[part], E[part]):
-                    return E.copy()
-        return halves
+        return scratch.copied(E, np.float16 if _fits_halves(E) else np.float32)
 
     def add(self, ids: Iterable[DocId], E: Kept) -> None:
         """Keep the rows of E."""
@@ -70,3 +64,10 @@ class RawVectors:
     def frozen(self) -> RawVectors:
         """The vectors as they are now; a source has those of removed documents for as long as this may be asked."""
         return RawVectors(self._source, None if self._source is not None else self._vectors.copy())
+
+
+def _fits_halves(E: Floats) -> bool:
+    """Whether each number of E is one of 16 bits."""
+    with np.errstate(over="ignore"):
+        parts = (E[first : first + _CHUNK] for first in range(0, len(E), _CHUNK))
+        return all(np.array_equal(part.astype(np.float16), part) for part in parts)

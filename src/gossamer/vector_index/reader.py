@@ -6,9 +6,12 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import Longs
-from gossamer.errors import StateError
+from gossamer.array_types import Doubles, Floats, Longs
+from gossamer.checks import as_vectors
+from gossamer.errors import ParameterError, StateError
+from gossamer.rank.cosines import CosineBounds, cosine_bounds, cosines, narrower_bounds
 from gossamer.results import ConceptChange, DocId
+from gossamer.tree.arrays import Meta
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.views import paths_to
 from gossamer.vector_index.cutting import Cut, cut_into
@@ -101,9 +104,11 @@ class VectorReader:
             return cut_into(state, n)
 
     def __len__(self) -> int:
+        self.state.check_open()
         return len(self.state.ids)
 
     def __contains__(self, id: object) -> bool:
+        self.state.check_open()
         return id in self.state.ids
 
     def check(self) -> None:
@@ -119,15 +124,45 @@ class VectorReader:
     def changes(self, since: int) -> list[ConceptChange]:
         """Which concepts are new, grown, shrunk, merged, split or gone since an operation, large ones first.
 
-        Operations are counted by `operation`: each call that changed the index is one.
+        Operations are counted by `operation`: each call that changed the index is one. Concepts are recorded when the
+        tree is agglomerated again, so changes are told since the last record before `since`; since the newest operation
+        there are none.
 
         >>> vx.changes(since=vx.operation)
         []
         """
+        if isinstance(since, bool) or not isinstance(since, int | np.integer):
+            raise ParameterError(f"since must be the number of an operation, got {since!r}")
         with self._reading() as state:
-            return state.history.since(since, state.tree.arrays)
+            if since > state.operation:
+                raise ParameterError(
+                    f"since={since:,} is still to come: the newest operation is number {state.operation:,}"
+                )
+            return [] if since == state.operation else state.history.since(since, state.tree.arrays)
 
     @property
     def operation(self) -> int:
         """The number of the last operation."""
         return self.state.operation
+
+    # -- cosines, for an index of texts -------------------------------------------------------------
+
+    def similarity(self, x: Floats, documents: Longs) -> Doubles:
+        """The cosine between a query that `project` made and each document, in the tree's space and numbering."""
+        with self._reading() as state:
+            return cosines(state.tree.arrays, x[None], documents[None]).reshape(-1)
+
+    def similarity_bounds(self, x: Floats, documents: Longs | None = None) -> CosineBounds:
+        """Between what the same is for every document, in a third of the time; narrower for some, in half."""
+        with self._reading() as state:
+            graph, t = state.graph, state.tree.arrays
+            if documents is not None:
+                return narrower_bounds(t, x, documents)
+            usable = graph is not None and graph.complete and graph.version == t.meta[Meta.CHANGES]
+            return cosine_bounds(t, graph.arrays.codes if graph and usable else None, x, state.tree.next_document)
+
+    def project(self, Q: npt.ArrayLike) -> Floats:
+        """Queries in the tree's space: whitened, where the whitener is fitted."""
+        Q = as_vectors(Q, self.dim, what="queries")
+        with self._reading() as state:
+            return state.project(Q)

@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from gossamer.array_types import Floats, Ints, Longs
+from gossamer.files import scratch
 from gossamer.graph import search_graph
 from gossamer.graph.linking import neighbours_by_links
 from gossamer.graph.search_graph import SearchGraph
@@ -36,7 +37,7 @@ from gossamer.rank.guided import prepare
 from gossamer.results import DocId
 from gossamer.runtime import deadline
 from gossamer.runtime.process import no_fork
-from gossamer.runtime.threads import in_this_thread
+from gossamer.runtime.threads import in_this_thread, stop_at_exit
 from gossamer.tree.agglomeration import NEIGHBOURS
 from gossamer.tree.anchoring import anchored_points, with_means
 from gossamer.tree.arrays import (
@@ -92,6 +93,9 @@ _PAGE: Final = 4096
 
 _PACE: Final = 0.02
 """The longest wait, in seconds, of one change for a renewal that is behind."""
+
+_AT_EXIT: Final = 2.0
+"""Seconds that the end of the program waits for a renewal to be given up."""
 
 _TOGETHER: Final = 64
 """Changes that a new core takes in at once, at most."""
@@ -191,6 +195,7 @@ def renewed(
     core.graph = prepare(
         t, graph, linked=policy.links, neighbours=neighbours if keep else None, comparison=policy.comparison
     )
+    scratch.release(t.mean, t.m2)
     _touch_room(t)
     return core
 
@@ -250,7 +255,7 @@ def _copy(t: TreeArrays, more: int, vectors: Floats | None = None) -> TreeArrays
         part = slice(first, min(rows, first + _COPIED_AT_ONCE))
         arrays["vectors"][part] = source[part]
     for name, shape in (("mean", (room["inner"], dim)), ("m2", (room["inner"], dim))):
-        arrays[name] = np.zeros(shape)
+        arrays[name] = scratch.zeros(*shape)
     arrays["changed"] = np.zeros(room["inner"], np.int64)
     leaves = int(t.meta[Meta.LEAVES]) + room["vectors"] - rows
     arrays["bucket"] = np.empty(1 << leaves.bit_length(), np.int32)
@@ -339,7 +344,9 @@ class Renewal:
         self._core: Core | None = None  # once it is made; it has all changes when `_changes` is empty
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._process = os.getpid()
-        threading.Thread(target=self._work, args=(start,), name="gossamer-renewal", daemon=True).start()
+        self._thread = threading.Thread(target=self._work, args=(start,), name="gossamer-renewal", daemon=True)
+        self._thread.start()
+        stop_at_exit(self._end)
 
     def _work(self, start: Start) -> None:
         try:
@@ -434,6 +441,10 @@ class Renewal:
         with self._state:
             self._cancelled = True
             self._state.notify_all()
+
+    def _end(self) -> None:
+        self.cancel()
+        self._thread.join(_AT_EXIT)
 
     def cancel_with(self, owner: object) -> None:
         """End the thread when nobody uses `owner` any more."""

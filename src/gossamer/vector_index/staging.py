@@ -6,7 +6,7 @@ two steps. What is staged depends on the structure of the tree:
 living      documents are inserted one by one, into the core that a renewal has made if one is due now (`renewal`); as
             many as there are already, or more, are agglomerated at once with all others
 cobweb      documents are inserted by Cobweb's operators; when the whitener is fitted, and until then whenever the index
-            has doubled, all are inserted again into a new tree with another acuity
+            has doubled, all are inserted again into a new tree with another acuity. A rebuild inserts all again, too
 """
 
 import logging
@@ -16,11 +16,11 @@ from typing import Final
 
 import numpy as np
 
-from gossamer.array_types import Floats, Longs
+from gossamer.array_types import NONE, Floats, Longs
 from gossamer.errors import OutOfMemoryError
 from gossamer.graph import search_graph
 from gossamer.results import DocId
-from gossamer.tree.cobweb import Progress
+from gossamer.tree.cobweb import CobwebTree, Progress
 from gossamer.tree.history import History
 from gossamer.tree.rebuild import content_order
 from gossamer.vector_index.core import Core, finite
@@ -235,8 +235,12 @@ def stage_settling(state: VectorState) -> Staged:
 
 
 def stage_rebuild(state: VectorState, progress: Progress | None) -> Staged:
-    """Agglomerate all documents again."""
-    return _stage_bulk(state, state.policy.no_rows, [], [], progress)
+    """Agglomerate all documents again, or insert them again by Cobweb's operators."""
+    if state.settings.structure == "living":
+        return _stage_bulk(state, state.policy.no_rows, [], [], progress)
+    if state.raw is not None and len(state.ids):
+        return _stage_fit(state, state.policy.no_rows, [], [], progress)
+    return _stage_insertion(state, progress)
 
 
 def _reported(apply: Callable[[], None], progress: Progress | None, rows: int) -> Callable[[], None]:
@@ -305,6 +309,22 @@ def _stage_fit(
         elif state.raw is not None:
             state.raw.forget(removed)
             state.raw.add(ids, E)
+
+    return Staged(state, apply)
+
+
+def _stage_insertion(state: VectorState, progress: Progress | None) -> Staged:
+    """Insert all documents into a new tree in order of arrival, as the whitener that is kept projects them."""
+    t = state.tree.arrays
+    numbers = np.flatnonzero(t.leaf[: state.tree.next_document] != NONE)
+    tree = CobwebTree(state.tree.dim, state.tree.acuity)
+    tree.insert_many(t.vectors[t.row[t.leaf[numbers]]], progress=progress)
+    renumbered = state.ids.renumbered(numbers)
+
+    def apply() -> None:
+        state.become(Core(state.whitener, tree))
+        state.ids = renumbered
+        state.operation += 1
 
     return Staged(state, apply)
 

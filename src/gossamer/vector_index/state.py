@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import numpy as np
 
 from gossamer.array_types import NONE, Floats, Longs
-from gossamer.checks import LARGEST, one_of, positive
-from gossamer.errors import ClosedError, CorruptError, DimensionError, StateError
+from gossamer.checks import LARGEST, one_of, positive, true_or_false
+from gossamer.errors import ClosedError, CorruptError, DimensionError, ParameterError, StateError
 from gossamer.files.bundle import CURE, Bundle, fold
 from gossamer.graph import search_graph
 from gossamer.graph.search_graph import SearchGraph
@@ -24,7 +24,7 @@ from gossamer.rank.request import as_context
 from gossamer.rank.single import SingleSearch
 from gossamer.results import DocId
 from gossamer.runtime.locks import ReadWriteLock
-from gossamer.tree.cobweb import CobwebTree
+from gossamer.tree.cobweb import CobwebTree, as_acuity
 from gossamer.tree.history import History
 from gossamer.vector_index.core import Core, Structure, auto_acuity
 from gossamer.vector_index.ids import IdMap
@@ -61,10 +61,10 @@ class VectorSettings:
         return cls(
             dim=positive(dim, "dim"),
             preset=preset,
-            acuity="auto" if wanted == "auto" else float(wanted),
+            acuity="auto" if isinstance(wanted, str) and wanted == "auto" else as_acuity(wanted),
             context=as_context(chosen.context if context is None else context),
             structure=chosen.structure if structure == "preset" else structure,
-            links=bool(links),
+            links=true_or_false(links, "links"),
         )
 
     @property
@@ -109,7 +109,12 @@ class VectorState(Core):
     def create(cls, settings: VectorSettings, whitener: Whitening | Literal["preset"] | None) -> Self:
         """The state of an empty index."""
         given = PRESETS[settings.preset].whitening() if whitener == "preset" else whitener
-        if given is None or not hasattr(given, "components_"):
+        if given is not None and not isinstance(given, Whitening):
+            raise ParameterError(f"whitener must be a Whitener, or None for vectors as they are, got {given!r}")
+        if given is None:
+            return cls(settings, None, None)
+        if not hasattr(given, "components_"):
+            given.check_parameters(settings.dim)
             return cls(settings, None, given)
         if given.n_features_in_ != settings.dim:
             raise DimensionError(f"the whitener takes {given.n_features_in_} dimensions, the index {settings.dim}")

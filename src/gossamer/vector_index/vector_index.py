@@ -7,18 +7,18 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import Doubles, Floats, Longs
+from gossamer.array_types import NONE, Doubles, Floats, Longs
 from gossamer.checks import as_vectors, positive
 from gossamer.errors import DimensionError, StateError
 from gossamer.files.bundle import Bundle, read_bundle, write_bundle
 from gossamer.graph import search_graph
 from gossamer.graph.search_graph import SearchGraph
-from gossamer.rank.cosines import Nearest, RoughCosines, cosines, rough_cosines
+from gossamer.rank.cosines import Nearest, cosines
 from gossamer.rank.path_sum import PathSum
 from gossamer.rank.ranking import rank
 from gossamer.rank.request import Aggregate, Method, Restriction, SearchRequest, as_flags
@@ -28,18 +28,22 @@ from gossamer.runtime.device import as_device
 from gossamer.runtime.locks import Turn
 from gossamer.tree.arrays import Meta
 from gossamer.tree.cobweb import CobwebTree, Progress
+from gossamer.tree.insertion import descents
 from gossamer.tree.placement import landings
 from gossamer.tree.rebuild import single_level_arrays, total_utility
 from gossamer.tree.scoring import Ranked
 from gossamer.tree.views import paths_to
 from gossamer.vector_index.core import auto_acuity
 from gossamer.vector_index.explaining import explained
-from gossamer.vector_index.ids import IdMap, order_ties_by_id
+from gossamer.vector_index.ids import IdMap, as_several, cut_ties, order_ties_by_id
 from gossamer.vector_index.raw_vectors import RawVectors, Source
 from gossamer.vector_index.reader import VectorReader
 from gossamer.vector_index.staging import Staged, end_renewal, is_renewing, stage, stage_rebuild, stage_settling
 from gossamer.vector_index.state import VectorSettings, VectorState
 from gossamer.whitening.whitening import Whitening
+
+_Answers: TypeAlias = tuple[npt.NDArray[Any], Doubles, Longs]
+"""The ids of documents with their scores, a row for each query, and nodes visited."""
 
 _SCANNED: Final = 2048
 """Leaves up to which searches of a living tree look at everything until the first renewal has built a graph."""
@@ -80,7 +84,7 @@ class VectorIndex(VectorReader):
         fitted or not, or None for vectors that are taken as they are; an `acuity`, or "auto" for five times the
         mean variance; the `context` of scores unless a search says otherwise. Of structure "living" (the default), the
         tree is agglomerated, takes in documents beside those nearest to them, and is agglomerated again in the
-        background as it grows. Of structure "cobweb" it is the paper's: top-down, by four operators, never rebuilt.
+        background as it grows. Of structure "cobweb" it is the paper's: grown top-down, by four operators.
         `links=False` keeps no links between leaves: guided searches then use the tree alone, and building takes a
         third less time.
         `device="cuda"` builds and ranks exhaustively with PyTorch on a GPU (extra `gpu`); None, on the processor. It is
@@ -135,12 +139,17 @@ class VectorIndex(VectorReader):
         >>> len(vx)
         1
         """
-        several = [ids] if isinstance(ids, int | str | np.integer) else list(ids)
+        several = [ids] if isinstance(ids, int | str | np.integer) else as_several(ids)
         with self._writer() as state:
             numbers = {id: state.ids.number(id) for id in several}
             stage(state, np.empty((0, self.dim), np.float32), [], list(numbers)).apply()
 
-    remove = delete  # its old name
+    def remove(self, ids: DocId | Iterable[DocId]) -> None:
+        """The old name of `delete`.
+
+        >>> vx.remove("owl")
+        """
+        self.delete(ids)
 
     def stage(self, E: Floats, ids: Iterable[DocId], removed: Iterable[DocId]) -> Staged:
         """Prepare to delete some documents and add others as one change, for whoever logs it before it is applied.
@@ -159,25 +168,27 @@ class VectorIndex(VectorReader):
     def rebuild(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
         """Build a new tree over all documents; returns the utility before and after.
 
-        Of structure "living", the whitener is fitted again if the corpus has drifted. More than one pass matters only
-        to trees of structure "cobweb" with more leaves than are compared at once (`CobwebTree.rebuild`).
+        Of structure "living", all documents are agglomerated, and the whitener is fitted again if the corpus has
+        drifted. Of structure "cobweb", all are inserted again in order of arrival, by the four operators: the tree is
+        the one of an index that they came to just now, with the whitener that was fitted. One pass is all that there
+        is to do, whatever `passes` says.
 
         >>> vx.rebuild().passes
         1
         """
+        positive(passes, "passes")
         with self._writer() as state:
-            if state.settings.structure == "living":
-                before = total_utility(state.tree.arrays)
-                stage_rebuild(state, progress).apply()
-                return Refinement(positive(passes, "passes"), before, total_utility(state.tree.arrays))
-            with state.lock.writing() as interruptible, interruptible():
-                graph, state.graph = state.graph, None
-                try:
-                    return state.tree.rebuild(passes, progress=progress)
-                finally:
-                    state.graph = search_graph.after_rebuild(graph, state.tree.arrays)
+            before = total_utility(state.tree.arrays)
+            stage_rebuild(state, progress).apply()
+            return Refinement(1, before, total_utility(state.tree.arrays))
 
-    refine = rebuild  # its old name
+    def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
+        """The old name of `rebuild`.
+
+        >>> vx.refine().passes
+        1
+        """
+        return self.rebuild(passes, progress=progress)
 
     def settle(self) -> None:
         """Do now what is still to be done: end a renewal that is under way, and build links that are missing.
@@ -265,13 +276,16 @@ class VectorIndex(VectorReader):
         """The k best documents for each row of Q; fewer if there are fewer.
 
         method="guided"      finds nearly all of the best by looking at a small part of the tree, and scores what
-                             it finds exactly. `recall` is the share of the true best to aim for (default 0.98;
-                             1.0 looks at everything); `budget` instead limits the nodes it scores.
+                             it finds exactly. `recall` is the share of the true best to aim for (default 0.98, in
+                             an index of at most 20,000 documents 0.999; 1.0 looks at everything); `budget` instead
+                             says how many nodes to score: a goal and no limit. The walk ends after the step that
+                             reaches it, and where everything has to be scored, as in small indexes, it does not count.
         method="path-sum"    every document scored. `aggregate` "sum" (default) or "mean" over the path.
         method="best-first"  the paper's traversal; `budget` is the number of nodes it may open.
 
         `context` (guided, path-sum) goes from 0, the pure path gain, to 1, the paper's sum over the path.
-        `allowed` (ids) and `within` (a node of the tree) restrict the answers: k of those if there are so many.
+        `allowed` (ids) and `within` (a node of the tree) restrict the answers: k of those if there are so many. Equal
+        scores are in order of id.
 
         >>> vx.search([1, 0, 0], k=2).ids.tolist()
         [['fox', 'owl']]
@@ -280,7 +294,7 @@ class VectorIndex(VectorReader):
         """
         start = time.perf_counter()
         unrestricted = budget is None and aggregate is None and context is None and allowed is None and within is None
-        if unrestricted and method == "guided":
+        if unrestricted and isinstance(method, str) and method == "guided":
             one = self._search_one(Q, k, recall)
             if one is not None:
                 return SearchResult(*one, time.perf_counter() - start)
@@ -293,14 +307,14 @@ class VectorIndex(VectorReader):
         state = self.state
         with state.lock.reading():
             state.check_open()
-            ranked = self._ranked(request, state.project(Q), self._restriction(allowed, within))
-            ids = state.ids.of(ranked.documents)
-        order_ties_by_id(ids, ranked.scores)
-        return SearchResult(ids, ranked.scores, ranked.visited, time.perf_counter() - start)
+            # Rankers take equal scores in order of arrival. Where ids came in another order, one more document tells
+            # whether those of the last score are all there; to score everything costs the same for one more.
+            scans = request.method != "best-first" and not (request.is_guided and state.graph is not None)
+            wanted = request._replace(k=request.k + 1) if scans and not state.ids.in_order else request
+            found = self._answers(wanted, state.project(Q), self._restriction(allowed, within), request.k)
+        return SearchResult(*found, time.perf_counter() - start)
 
-    def _search_one(
-        self, Q: npt.ArrayLike, k: int, recall: float | None
-    ) -> tuple[npt.NDArray[Any], Doubles, Longs] | None:
+    def _search_one(self, Q: npt.ArrayLike, k: int, recall: float | None) -> _Answers | None:
         """The answers to one raw query by one compiled call; None where there are several, or a walk is not enough."""
         state = self.state
         q = as_one_query(Q, state.settings.dim)
@@ -313,6 +327,9 @@ class VectorIndex(VectorReader):
             if found is None:
                 return None
             (documents, scores, visited), tied = found
+            t = state.tree.arrays
+            if not state.ids.in_order and documents[0, -1] != NONE and t.size[t.leaf[documents[0, -1]]] > 1:
+                return None  # documents of the last one's leaf may have lower ids
             ids = state.ids.of(documents)
         if tied:
             order_ties_by_id(ids, scores)
@@ -332,11 +349,11 @@ class VectorIndex(VectorReader):
             return Nearest(ranked.documents, cosines(state.tree.arrays, X, ranked.documents), ranked.visited)
 
     def rank(self, X: Floats, k: int, method: Method, restriction: Restriction | None = None) -> Ranked:
-        """What `search` finds by a method of the paper for queries that `project` made.
+        """What a method of the paper finds for queries that `project` made; path-sum is its sum over the path.
 
         Documents are numbered as the tree numbers them.
         """
-        request = SearchRequest.checked(k, method, self.state.settings.context)
+        request = SearchRequest.checked(k, method, 1.0)
         with self._reading():
             return self._ranked(request, X, restriction)
 
@@ -364,16 +381,31 @@ class VectorIndex(VectorReader):
         state = self.state
         return rank(state.tree.arrays, X, request, state.graph, state.path_sum, restriction)
 
+    def _answers(self, request: SearchRequest, X: Floats, restriction: Restriction | None, k: int) -> _Answers:
+        """The ids of the k best of the documents that `request` is for, with scores and nodes visited."""
+        state = self.state
+        ranked = self._ranked(request, X, restriction)
+        ids, scores, visited = state.ids.of(ranked.documents), ranked.scores, ranked.visited
+        order_ties_by_id(ids, scores)
+        if not state.ids.in_order and request.k < len(state.ids):
+            cut = cut_ties(state.tree.arrays, ranked, k)
+            if len(cut):
+                more = request._replace(k=min(2 * request.k, len(state.ids)))
+                ids[cut, :k], scores[cut, :k], others = self._answers(more, X[cut], restriction, k)
+                visited[cut] += others
+        return ids[:, :k], scores[:, :k], visited
+
     def _restriction(self, allowed: Iterable[DocId] | None, within: int | None) -> Restriction | None:
         """What a search is restricted to; None for no restriction."""
         state, t = self.state, self.state.tree.arrays
-        flags = None if allowed is None else as_flags(t, state.numbers(allowed))
+        flags = None if allowed is None else as_flags(t, state.numbers(as_several(allowed, "allowed")))
         return Restriction.to(t, flags, None if within is None else state.tree.documents_below(within))
 
     def assign(self, E: npt.ArrayLike) -> list[tuple[int, ...]]:
         """The concepts that each row of E would lie in if it were added, from the root down; nothing is added.
 
-        A row is put where `add` would put it now: beside the document nearest to it, at the height where it fits. In an
+        A row is put where `add` would put it now: beside the document nearest to it, at the height where it fits. Of
+        structure "cobweb", it goes down from the root as documents do, and nothing is merged or split for it. In an
         empty index every path is empty.
 
         >>> vx.assign([[1, 0, 0]])[0][0] == vx.tree.root
@@ -381,19 +413,25 @@ class VectorIndex(VectorReader):
         """
         X = as_vectors(E, self.dim)
         request = SearchRequest.checked(1, "guided", 0.0)
-        self._prepare_for(request)
+        living = self.state.settings.structure == "living"
+        if living:
+            self._prepare_for(request)
         with self._reading() as state:
             t = state.tree.arrays
             if not t.meta[Meta.DOCUMENTS]:
                 return [() for _ in X]
-            projected = state.project(X)
-            nearest = t.leaf[self._ranked(request, projected).documents[:, 0]]
-            found = np.empty(len(X), np.int32)
-            landings(t, nearest, projected, found)
+            projected, found = state.project(X), np.empty(len(X), np.int32)
+            if living:
+                landings(t, t.leaf[self._ranked(request, projected).documents[:, 0]], projected, found)
+            else:
+                descents(t, projected, found)
             return paths_to(t, found.tolist())
 
     def explain(self, q: npt.ArrayLike, id: DocId) -> VectorExplanation:
         """Why document `id` scores as it does for the query `q`: the concepts of its path, with the gain of each.
+
+        The score is that of `search`, and the sum of the gains. In an index with a context α above 0 (1 in the preset
+        "paper") the gain of a step is (1 − α) times the rise of the log density, and α times the log density itself.
 
         >>> why = vx.explain([1, 0, 0], "owl")
         >>> abs(sum(step.gain for step in why.path) - why.score) < 1e-9
@@ -402,20 +440,6 @@ class VectorIndex(VectorReader):
         Q = self._one(q, "explain")
         with self._reading() as state:
             return explained(state, state.project(Q)[0], id)
-
-    def similarity(self, x: Floats, documents: Longs) -> Doubles:
-        """The cosine between a query that `project` made and each document, in the tree's space and numbering."""
-        with self._reading() as state:
-            return cosines(state.tree.arrays, x[None], documents[None]).reshape(-1)
-
-    def similarity_to_all(self, x: Floats) -> RoughCosines:
-        """The same to every document, less exactly; documents that are not in the tree have any."""
-        with self._reading() as state:
-            return rough_cosines(state.tree.arrays, x, state.tree.next_document)
-
-    def project(self, Q: npt.ArrayLike) -> Floats:
-        """Queries in the tree's space: whitened, where the whitener is fitted."""
-        return self.state.project(as_vectors(Q, self.dim, what="queries"))
 
     def _one(self, q: npt.ArrayLike, who: str) -> Floats:
         Q = as_vectors(q, self.dim, what="the query")
@@ -427,7 +451,7 @@ class VectorIndex(VectorReader):
         raise StateError("a VectorIndex cannot be pickled: save it to a folder, and load it in the other process")
 
     def __repr__(self) -> str:
-        return f"VectorIndex(dim={self.dim}, preset={self.state.settings.preset!r}, documents={len(self)})"
+        return f"VectorIndex(dim={self.dim}, preset={self.state.settings.preset!r}, documents={len(self.state.ids)})"
 
     # -- disk --------------------------------------------------------------------------------------
 

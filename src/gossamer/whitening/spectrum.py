@@ -2,6 +2,9 @@
 
 A corpus is a matrix of finite numbers of any real dtype; `Whitener` and `VectorIndex` have checked it. Rows are read in
 chunks and converted to float32: memory beyond the corpus is a chunk, a few D × D matrices, and the sample of ICA.
+
+All but ICA is the same to the last bit on every machine, whatever its processor and its number of threads: coordinates
+are rounded to whole numbers whose products BLAS adds up exactly, in any order, and eigenvectors are our own (`eigen`).
 """
 
 import math
@@ -18,7 +21,10 @@ import numpy.typing as npt
 from gossamer.array_types import Doubles, Floats, Longs
 
 CHUNK_ROWS: Final = 4096
-"""Rows of a chunk at most: 6 MB of float32 at 384 dimensions, and enough for BLAS to run at full speed."""
+"""Rows of a chunk at most: 12 MB of float64 at 384 dimensions, and enough for BLAS to run at full speed."""
+
+_BITS: Final = 20
+"""Bits of a coordinate in products. A sum of 4,096 = 2¹² of them has 2·20 + 12 bits, and float64 holds 53."""
 
 ICA_ROWS: Final = 20_000
 """Rows of the sample that ICA is fitted on, at most."""
@@ -32,8 +38,8 @@ _LONGEST: Final = 4.0
 _RELATIVE_FLOOR: Final = 1e-6
 """Eigenvalues below this share of the largest are dropped: float32 products leave noise of about 1e-7."""
 
-_SMALLEST_PEAK: Final = 1e-30
-"""A corpus whose values are all smaller counts as constant: their inverse must fit in float32."""
+_SMALLEST_REACH: Final = 1e-30
+"""A corpus whose values are all nearer to the mean counts as constant: their inverse must fit in float32."""
 
 
 def chunks(n_rows: int, most: int = CHUNK_ROWS) -> Iterator[slice]:
@@ -95,12 +101,19 @@ class Moments:
 
     n_rows: int
     mean: Floats
-    peak: float
-    """The largest magnitude of a coordinate."""
+    least: Floats
+    most: Floats
+    """The smallest and the largest value of each coordinate."""
     mean_square: float
     """The mean of ‖x‖²."""
     mean_cosine: float
     """Over all pairs of two different rows."""
+
+    @property
+    def reach(self) -> float:
+        """How far a coordinate is from the mean at most."""
+        mean = self.mean.astype(np.float64)
+        return float(np.maximum(self.most - mean, mean - self.least).max())
 
 
 def corpus_moments(table: Table) -> Moments:
@@ -111,18 +124,20 @@ def corpus_moments(table: Table) -> Moments:
     """
     n, dim = table.shape
     total, directions = np.zeros(dim), np.zeros(dim)
-    squares, peak, m = 0.0, 0.0, 0
+    squares, m = 0.0, 0
+    least, most = np.full(dim, np.inf), np.full(dim, -np.inf)
     for rows in chunks(n):
         X = table[rows].astype(np.float32).astype(np.float64)
         norms = np.sqrt(np.einsum("ij,ij->i", X, X))
         total += X.sum(axis=0)
-        squares += float(norms @ norms)
-        peak = max(peak, float(np.abs(X).max()))
+        squares += float(np.einsum("i,i->", norms, norms))
+        least, most = np.minimum(least, X.min(axis=0)), np.maximum(most, X.max(axis=0))
         X, norms = X[norms > 0], norms[norms > 0]
-        directions += (1 / norms) @ X
+        directions += np.einsum("i,ij->j", 1 / norms, X)
         m += len(X)
-    mean_cosine = float(directions @ directions - m) / (m * (m - 1)) if m > 1 else 0.0
-    return Moments(n, (total / n).astype(np.float32), peak, squares / n, mean_cosine)
+    mean_cosine = float(np.einsum("i,i->", directions, directions) - m) / (m * (m - 1)) if m > 1 else 0.0
+    mean = (total / n).astype(np.float32)
+    return Moments(n, mean, least.astype(np.float32), most.astype(np.float32), squares / n, mean_cosine)
 
 
 def winsorised(table: T) -> T | Floats:
@@ -156,7 +171,7 @@ def mean_variance(X: Floats) -> tuple[float, float]:
     for rows in chunks(len(X)):
         away = (X[rows] - mean).reshape(-1)
         squares += float(np.einsum("i,i->", away, away))  # not by BLAS, whose last bits depend on its threads
-    return squares / X.size, float(mean @ mean) / len(mean)
+    return squares / X.size, float(np.einsum("i,i->", mean, mean)) / len(mean)
 
 
 def spectrum(table: Table, moments: Moments) -> tuple[Doubles, Doubles]:
@@ -166,7 +181,7 @@ def spectrum(table: Table, moments: Moments) -> tuple[Doubles, Doubles]:
     moves a row by about ε·‖x‖). If none is left: the coordinate axes, with variance 0.
     """
     dim = len(moments.mean)
-    if moments.peak > _SMALLEST_PEAK:
+    if moments.reach > _SMALLEST_REACH:
         few = moments.n_rows < dim
         variances, axes = (eigenpairs_by_gram if few else eigenpairs_by_covariance)(table, moments)
         rounding = float(np.finfo(np.float32).eps) ** 2 * moments.mean_square
@@ -179,27 +194,45 @@ def spectrum(table: Table, moments: Moments) -> tuple[Doubles, Doubles]:
 
 
 def eigenpairs_by_covariance(table: Table, moments: Moments) -> tuple[Doubles, Doubles]:
-    """Variances, rising, and axes of (1/n)·Σ (x − mean)(x − mean)ᵀ: products in float32, their sum in float64."""
+    """Variances, rising, and axes of (1/n)·Σ (x − mean)(x − mean)ᵀ."""
+    from gossamer.whitening.eigen import eigenpairs  # imports Numba
+
     dim = len(moments.mean)
-    # Scaling by a power of two is exact, and keeps the squares of 1e18 or of 1e-25 in float32's range.
-    exponent = math.frexp(moments.peak)[1]
-    unit = np.float32(math.ldexp(1.0, -exponent))
+    exponent = _exponent(moments)
     scatter = np.zeros((dim, dim))
     for rows in chunks(moments.n_rows):
-        X = (table[rows].astype(np.float32) - moments.mean) * unit
+        X = _whole(table[rows], moments, exponent)
         scatter += X.T @ X
-    variances, axes = np.linalg.eigh(scatter / moments.n_rows)
+    variances, axes = eigenpairs(scatter / moments.n_rows)
     return np.ldexp(variances, 2 * exponent), axes
 
 
 def eigenpairs_by_gram(table: Table, moments: Moments) -> tuple[Doubles, Doubles]:
     """The same from the n × n matrix (1/n)·Xc·Xcᵀ, which is smaller where rows are fewer than dimensions.
 
-    Its eigenvectors u give the axes Xcᵀ·u, which are not of unit length. Few rows can afford float64.
+    Its eigenvectors u give the axes Xcᵀ·u, which are not of unit length.
     """
-    X = table.astype(np.float32).astype(np.float64) - moments.mean
-    variances, u = np.linalg.eigh(X @ X.T / moments.n_rows)
-    return variances, X.T @ u
+    from gossamer.whitening.eigen import eigenpairs  # imports Numba
+
+    exponent = _exponent(moments)
+    X = _whole(table, moments, exponent)
+    gram = np.zeros((len(X), len(X)))
+    for columns in chunks(X.shape[1]):
+        gram += X[:, columns] @ X[:, columns].T
+    variances, u = eigenpairs(gram / moments.n_rows)
+    return np.ldexp(variances, 2 * exponent), np.einsum("ij,ik->jk", X, u)
+
+
+def _exponent(moments: Moments) -> int:
+    """The unit of the whole numbers, as a power of two: what is furthest from the mean fits into the bits."""
+    return math.frexp(moments.reach)[1] - _BITS
+
+
+def _whole(rows: Any, moments: Moments, exponent: int) -> Doubles:
+    """Rows, less the mean, in whole units."""
+    away = rows[:].astype(np.float32).astype(np.float64) - moments.mean
+    whole: Doubles = np.rint(np.ldexp(away, -exponent, out=away), out=away)
+    return whole
 
 
 def count_components(variances: Doubles, n_components: float | int) -> int:

@@ -106,6 +106,11 @@ def _as_table(X: Any) -> npt.NDArray[Any]:
         raise DimensionError(f"X must be a matrix, but the rows differ in length ({error})") from error
     if table.dtype.kind == "c":
         raise DtypeError(f"Complex data not supported: X has dtype {table.dtype}; pass real numbers")
+    if table.dtype.kind == "O":  # a table of columns of several types
+        try:
+            table = table.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DtypeError(f"X must be real numbers: {error}") from error
     if table.dtype.kind not in "fiu":
         raise DtypeError(f"X must be real numbers, got dtype {table.dtype}: convert it with .astype('float32')")
     if table.ndim != 2:

@@ -152,7 +152,7 @@ class Whitening:
 
         Reads `X` twice in chunks, so memory beyond `X` is a chunk, a few D × D matrices, and the sample of ICA.
         """
-        self._check_parameters(X.shape[1])
+        self.check_parameters(X.shape[1])
         if self.sphere:  # the length of a row does not count, so long rows should not count for more
             X = winsorised(X)
         moments = corpus_moments(X)
@@ -283,7 +283,7 @@ class Whitening:
             )
         whitener = cls(**{name: bundle.params[name] for name in _PARAMETERS})
         try:
-            whitener._check_parameters(len(mean))
+            whitener.check_parameters(len(mean))
         except ParameterError as error:
             raise CorruptError(f"a saved whitener cannot be used, because {error}: {CURE}") from error
         whitener.strength_ = bundle.number("fitted_strength", 0.0, 1.0)
@@ -311,7 +311,11 @@ class Whitening:
         if not hasattr(self, "components_"):
             raise StateError("this whitening is not fitted yet: call fit(X) first")
 
-    def _check_parameters(self, dim: int) -> None:
+    def check_parameters(self, dim: int) -> None:
+        """Raise `ParameterError` if vectors of `dim` dimensions could not be fitted with these parameters.
+
+        >>> Whitening(n_components=2).check_parameters(4)
+        """
         _check_n_components(self.n_components, dim)
         _check_strength(self.strength, ica=self.ica)
         if not isinstance(self.center, bool | np.bool_) and self.center != "auto":

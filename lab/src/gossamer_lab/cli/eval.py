@@ -1,4 +1,4 @@
-"""`gossamer eval compare|paper|defaults|robustness`: methods compared on collections with known answers."""
+"""`gossamer eval compare|paper|defaults|fusion|robustness`: methods compared on collections with known answers."""
 
 from __future__ import annotations
 
@@ -193,6 +193,26 @@ def defaults(
 ) -> None:
     """Choose settings on half of the queries of QQP and MS MARCO, report on the other half and on other collections."""
     from gossamer_lab.evaluate import defaults as task
+
+    screen = Screen(json=json, quiet=quiet)
+    with watched(screen, data, cache, quick=quick, fresh=fresh) as job:
+        report = task.report(job)
+    finish(screen, report, out)
+
+
+@app.command(epilog=examples("gossamer eval fusion --quick", "gossamer eval fusion --out docs/results"))
+@command
+def fusion(
+    quick: Quick = False,
+    data: Data = None,
+    out: Out = None,
+    cache: Cache = None,
+    fresh: Fresh = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure Index.search as it comes, and ideas for a better ranking, each chosen by the other collections."""
+    from gossamer_lab.evaluate import fusion as task
 
     screen = Screen(json=json, quiet=quiet)
     with watched(screen, data, cache, quick=quick, fresh=fresh) as job:

@@ -55,7 +55,13 @@ def permutation_p(apart: Doubles, *, draws: int = 10_000, seed: int = 0) -> floa
 
 def bootstrap_interval(apart: Doubles, *, draws: int = 10_000, seed: int = 0) -> tuple[float, float]:
     """The middle 95 % of means over queries drawn with replacement."""
-    values, counts = np.unique(apart, return_counts=True)
-    drawn = np.random.default_rng(seed).multinomial(len(apart), counts / len(apart), size=draws)
-    low, high = np.percentile(drawn @ values / len(apart), [2.5, 97.5])
+    low, high = np.percentile(means_drawn(apart, draws=draws, seed=seed), [2.5, 97.5])
     return float(low), float(high)
+
+
+def means_drawn(apart: Doubles, *, draws: int = 10_000, seed: int = 0) -> Doubles:
+    """Means over queries drawn with replacement."""
+    values, counts = np.unique(np.round(apart, _DIGITS), return_counts=True)
+    drawn = np.random.default_rng(seed).multinomial(len(apart), counts / len(apart), size=draws)
+    means: Doubles = drawn @ values / len(apart)
+    return means

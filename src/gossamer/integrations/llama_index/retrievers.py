@@ -10,8 +10,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from gossamer.errors import ParameterError
 from gossamer.index import Index
+from gossamer.integrations.common import concepts_of
 from gossamer.integrations.llama_index.vector_store import GossamerVectorStore
-from gossamer.integrations.opening import concepts_of
 from gossamer.results import ConceptMatch, Hit
 
 AnswerWith = Literal["auto", "concepts", "passages"]

@@ -19,8 +19,8 @@ from llama_index.core.vector_stores.types import (
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
 from gossamer.index import Index
+from gossamer.integrations.common import BY_WORDS, concepts_of, open_or_create
 from gossamer.integrations.llama_index.filters import as_where
-from gossamer.integrations.opening import concepts_of, open_or_create
 from gossamer.results import Document, Hit
 
 _REST: Final = "_node"
@@ -29,16 +29,13 @@ _REST: Final = "_node"
 _SOURCE: Final = "ref_doc_id"
 """The metadata field with the id of the document that a node is a part of."""
 
-_BY_WORDS: Final = 1e6
-"""A weight of BM25 beside which the cosine decides ties alone."""
-
 _WEIGHTS: Final[dict[VectorStoreQueryMode, bool | float]] = {
     VectorStoreQueryMode.DEFAULT: False,
     VectorStoreQueryMode.MMR: False,
     VectorStoreQueryMode.HYBRID: True,
     VectorStoreQueryMode.SEMANTIC_HYBRID: True,
-    VectorStoreQueryMode.TEXT_SEARCH: _BY_WORDS,
-    VectorStoreQueryMode.SPARSE: _BY_WORDS,
+    VectorStoreQueryMode.TEXT_SEARCH: BY_WORDS,
+    VectorStoreQueryMode.SPARSE: BY_WORDS,
 }
 
 
@@ -131,13 +128,13 @@ class GossamerVectorStore(BasePydanticVectorStore):
             options["diversity"] = 1.0 - (0.5 if query.mmr_threshold is None else query.mmr_threshold)
         text = query.query_str if options["hybrid"] else None
         hits = self._index.search(text, query.similarity_top_k, vector=query.query_embedding, **options)
-        if options["hybrid"] == _BY_WORDS:
+        if options["hybrid"] == BY_WORDS:
             hits[:] = [hit for hit in hits if hit.lexical > 0.0]
         nodes = [self._found(hit) for hit in hits]
         return VectorStoreQueryResult(nodes, [hit.score for hit in hits], [hit.id for hit in hits])
 
     def _where(self, query: VectorStoreQuery) -> Any:
-        """The filters of a query, and its ids of nodes and documents; an empty list of them asks for nothing."""
+        """The filters of a query, and its ids of nodes and documents; an empty list is no restriction."""
         where, nodes, documents = as_where(query.filters), query.node_ids, query.doc_ids
         if not nodes and not documents:
             return where

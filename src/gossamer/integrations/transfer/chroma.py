@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.errors import DiskError, InputError
-from gossamer.integrations.transfer.rows import Rows, as_matrix, library
+from gossamer.errors import DiskError
+from gossamer.integrations.transfer.rows import Rows, as_matrix, library, the_one
 
 _BATCH: Final = 2_000
 
@@ -41,9 +41,4 @@ def _open(path: str | os.PathLike[str], name: str | None) -> Any:
     settings = chromadb.config.Settings(anonymized_telemetry=False)
     client = chromadb.PersistentClient(str(path), settings)
     names = [each.name for each in client.list_collections()]
-    if name is None and len(names) == 1:
-        name = names[0]
-    if name not in names:
-        what = "several collections" if name is None else f"no collection {name!r}"
-        raise InputError(f"{path} has {what}: choose among {', '.join(map(repr, names)) or 'none'}")
-    return client.get_collection(name, embedding_function=None)
+    return client.get_collection(the_one(name, names, "collection", path), embedding_function=None)

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.errors import DiskError, InputError
-from gossamer.index import Index
-from gossamer.integrations.transfer.rows import Rows, library, passages
+from gossamer.index import Index, exported
+from gossamer.integrations.transfer.rows import Rows, library
 
 _BATCH: Final = 10_000
 _RESERVED: Final = ("id", "document", "text")
@@ -62,7 +62,7 @@ def to_faiss(index: Index, path: str | os.PathLike[str]) -> int:
     aside = target.with_name(f".{target.name}.part"), target.with_name(f".{target.name}.jsonl.part")
     try:
         with aside[1].open("w", encoding="utf-8") as lines:
-            for some in passages(index):
+            for some in exported(index):
                 flat.add(np.stack([each.vector for each in some]))
                 for each in some:
                     row = {"id": each.id, "text": each.text}

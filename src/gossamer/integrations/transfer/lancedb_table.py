@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.errors import DiskError, InputError
+from gossamer.errors import DiskError
 from gossamer.integrations.transfer.parquet import Columns
-from gossamer.integrations.transfer.rows import Rows, library
+from gossamer.integrations.transfer.rows import Rows, library, the_one
 
 _BATCH: Final = 4_096
 
@@ -35,9 +35,4 @@ def _open(path: str | os.PathLike[str], name: str | None) -> Any:
         raise DiskError(f"there is no LanceDB database at {path}: give the folder that holds its tables")
     database = lancedb.connect(str(path))
     names = sorted(each.stem for each in Path(path).glob("*.lance"))
-    if name is None and len(names) == 1:
-        name = names[0]
-    if name not in names:
-        what = "several tables" if name is None else f"no table {name!r}"
-        raise InputError(f"{path} has {what}: choose among {', '.join(map(repr, names)) or 'none'}")
-    return database.open_table(name)
+    return database.open_table(the_one(name, names, "table", path))

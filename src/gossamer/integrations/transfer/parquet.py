@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from gossamer.errors import DiskError, ParameterError
 from gossamer.index import Index
-from gossamer.integrations.transfer.rows import Rows, as_matrix, library, passages
+from gossamer.integrations.transfer.rows import Rows, as_matrix, library
 
 _BATCH: Final = 4_096
 _VECTOR_COLUMNS: Final = ("vector", "embedding", "embeddings")
@@ -40,32 +39,8 @@ def from_parquet(
 
 
 def to_parquet(index: Index, path: str | os.PathLike[str]) -> int:
-    """Write a row for each passage: id, document, text, vector, and metadata as JSON; returns how many.
-
-    The id is that of the document, with "#0", "#1", … at the end where it has several passages. A file that is there
-    is replaced when all is written.
-    """
-    parquet = library("pyarrow.parquet", "Writing Parquet", "parquet")
-    arrow = library("pyarrow", "Writing Parquet", "parquet")
-    dim, target, written = index.info().dim, Path(path), 0
-    texts = [(name, arrow.string()) for name in ("id", "document", "text")]
-    schema = arrow.schema([*texts, ("vector", arrow.list_(arrow.float32(), dim or 0)), ("metadata", arrow.string())])
-    aside = target.with_name(f".{target.name}.part")
-    try:
-        with parquet.ParquetWriter(aside, schema) as writer:
-            for some in passages(index):
-                flat = arrow.array(np.concatenate([each.vector for each in some]))
-                vectors = arrow.FixedSizeListArray.from_arrays(flat, dim)
-                plain = [[getattr(each, name) for each in some] for name, _ in texts]
-                metadata = [json.dumps(each.metadata, ensure_ascii=False) for each in some]
-                writer.write_table(arrow.table([*plain, vectors, metadata], schema=schema))
-                written += len(some)
-        aside.replace(target)
-    except OSError as error:
-        raise DiskError(f"{target} cannot be written: {error}") from error
-    finally:
-        aside.unlink(missing_ok=True)
-    return written
+    """`Index.to_parquet`, which `from_parquet` reads."""
+    return index.to_parquet(path)
 
 
 class Columns:

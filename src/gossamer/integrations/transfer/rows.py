@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -31,17 +31,6 @@ class TakenOver(NamedTuple):
     documents: int
     without_text: int
     """Documents that were left out because they have no text."""
-
-
-class Exported(NamedTuple):
-    """One row of an export."""
-
-    id: str
-    """The id of the document; with "#0", "#1", … at the end where it has several passages."""
-    document: str
-    text: str
-    vector: npt.NDArray[np.float32]
-    metadata: dict[str, Any]
 
 
 def take_over(
@@ -82,19 +71,6 @@ def _add(index: Index, waiting: list[Rows]) -> None:
         )
 
 
-def passages(index: Index, batch: int = 1_000) -> Iterator[list[Exported]]:
-    """All passages of an index with their vectors, in order of arrival, `batch` documents at a time."""
-    ids = index.ids()
-    for start in range(0, len(ids), batch):
-        wanted = ids[start : start + batch]
-        found = []
-        for document, parts in zip(index.get(wanted), index.passages(wanted), strict=True):
-            for number, part in enumerate(parts):
-                id = document.id if len(parts) == 1 else f"{document.id}#{number}"
-                found.append(Exported(id, document.id, part.text, part.vector, document.metadata))
-        yield found
-
-
 def as_matrix(vectors: Any, where: str) -> npt.NDArray[np.float32]:
     """Vectors of equal length as a matrix."""
     try:
@@ -104,6 +80,16 @@ def as_matrix(vectors: Any, where: str) -> npt.NDArray[np.float32]:
     if matrix.ndim != 2:
         raise InputError(f"{where} has an array of shape {matrix.shape} in place of vectors: name the right column")
     return matrix
+
+
+def the_one(name: str | None, there: Sequence[str], kind: str, where: object) -> str:
+    """`name`, or the name of the only collection or table there is."""
+    if name is None and len(there) == 1:
+        return there[0]
+    if name is None or name not in there:
+        problem = f"no {kind} {name!r}" if name is not None else f"several {kind}s" if there else f"no {kind}"
+        raise InputError(f"{where} has {problem}: choose among {', '.join(map(repr, there)) or 'none'}")
+    return name
 
 
 def library(module: str, feature: str, extra: str) -> Any:

@@ -28,7 +28,9 @@ from gossamer.readers.formats.text import read_markdown, read_text
 from gossamer.readers.record import Record
 from gossamer.readers.walk import Source, suffix_of
 
-__all__ = ["FORMATS", "REQUIRED", "Format", "format_of", "read_stdin", "read_text"]
+__all__ = [
+    "FORMATS", "REQUIRED", "ROWS", "Format", "format_of", "read_markdown", "read_stdin", "read_text", "why_unread",
+]  # fmt: skip
 
 Format: TypeAlias = Callable[[Source, Job], Iterator[Record]]
 
@@ -63,12 +65,22 @@ FORMATS: dict[str, Format] = {
 REQUIRED: dict[str, Callable[[], object]] = {".parquet": require_pyarrow, ".pdf": require_pypdf}
 """Raises the error that names the extra, for formats that need one."""
 
+ROWS: frozenset[Format] = frozenset({read_stdin, read_jsonl, read_json, read_csv, read_tsv, read_parquet})
+"""Readers of documents that are rows, whose fields are all there is to know of them."""
+
 _WHOLE_ON_DISK = frozenset({".parquet", ".pdf", ".docx"})
 """Formats that cannot be read from a stream, so not if they are compressed."""
 
 _PLAIN = frozenset({"readme", "todo", "install", "faq", "notes", "hacking"})
 """Names of files that are plain text whatever their suffix, as README.Debian. Not change logs, which are long and say
 little: in /usr/share/doc of a Debian they are nine tenths of all text."""
+
+
+def why_unread(path: Path) -> str | None:
+    """Why a file of a folder is not read, by its name; None if it is."""
+    if format_of(path) is not None:
+        return None
+    return "not read compressed" if suffix_of(path) in _WHOLE_ON_DISK else "no reader"
 
 
 def format_of(path: Path) -> Format | None:

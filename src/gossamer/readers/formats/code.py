@@ -79,7 +79,7 @@ def read_python(source: Source, job: Job) -> Iterator[Record]:
         if job.account.takes(record, f"{source.place}:{part.line + 1}"):
             yield record
     if not seen:
-        job.account.empty += 1
+        job.account.without_text(source)
 
 
 def _parts(text: str) -> list[_Part] | None:

@@ -26,7 +26,7 @@ def read_json(source: Source, job: Job) -> Iterator[Record]:
     with open_text(source, job.account) as file:
         text = file.read(LONGEST_JSON, "Write it as .jsonl, one object a line")
     if not text.strip():
-        job.account.empty += 1
+        job.account.without_text(source)
         return
     try:
         value: Any = json.loads(text)

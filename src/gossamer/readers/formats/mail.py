@@ -44,7 +44,7 @@ def read_mbox(source: Source, job: Job) -> Iterator[Record]:
                 continue
             text, metadata, identity = found
             if not text.strip():
-                job.account.empty += 1
+                job.account.without_text(source)
                 continue
             if not identity or identity in seen:
                 identity = str(number)

@@ -17,7 +17,7 @@ def read_notebook(source: Source, job: Job) -> Iterator[Record]:
     with open_text(source, job.account) as file:
         text = file.read(LONGEST_JSON, "Clear its outputs")
     if not text.strip():
-        job.account.empty += 1
+        job.account.without_text(source)
         return
     try:
         value: Any = json.loads(text)

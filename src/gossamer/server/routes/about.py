@@ -29,7 +29,7 @@ async def info(served: TheIndex, service: TheService, key: TheKey) -> Response:
 @admin.post("/rebuild", response_model=schemas.InfoAnswer)
 async def rebuild(served: TheIndex, service: TheService, key: TheKey) -> Response:
     """Fit the whitener to all documents there are now, and build the tree again. Takes a while."""
-    await service.workers.write(served, served.index.refit)
+    await service.workers.write(served, served.index.rebuild)
     return await info(served, service, key)
 
 

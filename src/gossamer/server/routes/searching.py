@@ -32,7 +32,7 @@ async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheSer
     def work() -> tuple[Hits, float]:
         start = time.perf_counter()
         hits = served.index.search(asked.query, k, **options)
-        limits.check_answer(sum(map(characters_of, hits)))
+        limits.check_answer(sum(characters_of(hit, text=asked.text) for hit in hits))
         return hits, time.perf_counter() - start
 
     # Explanations, the confidence of a query, many candidates and other methods take longer than a plain search.
@@ -40,7 +40,7 @@ async def search(asked: schemas.SearchRequest, served: TheIndex, service: TheSer
     hits, seconds = await (workers.read if _takes_long(asked) else workers.search)(work)
     service.metrics.search_seconds.labels(served.name).observe(seconds)
     service.metrics.visited.labels(served.name).observe(hits.visited)
-    return JsonResponse(search_answer(hits, seconds, concepts=asked.concepts))
+    return JsonResponse(search_answer(hits, seconds, concepts=asked.concepts, text=asked.text))
 
 
 def _takes_long(asked: schemas.SearchRequest) -> bool:

@@ -1,0 +1,53 @@
+"""Arguments that cannot be meant raise errors of ours, which say what is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bag import encode
+from gossamer import Index
+from gossamer.errors import DtypeError, GossamerError, ParameterError
+
+
+@pytest.fixture
+def index() -> Index:
+    index = Index(encode)
+    index.add(["a red moon", "warm bread", "a deep river"], ids=["sky", "bread", "river"])
+    return index
+
+
+@pytest.mark.parametrize(
+    ("attempt", "kind", "says"),
+    [
+        (lambda ix: ix.more_like(["sky", "bread"]), DtypeError, "id is that of one document, a string, got list"),
+        (lambda ix: ix.explain("moon", ["sky", "bread"]), DtypeError, "id is that of one document"),
+        (lambda ix: ix.search("moon", rerank=lambda q, hits: ["a"] * len(hits)), DtypeError, "a number for each of"),
+        (lambda ix: ix.search("moon", rerank=lambda q, hits: None), GossamerError, "a number for each of"),
+        (lambda ix: ix.add(None), DtypeError, "texts must be a string or a list of strings, got NoneType"),
+        (lambda ix: ix.add(5), DtypeError, "got int"),
+        (lambda ix: ix.assign(None), DtypeError, "list of strings, got NoneType"),
+        (lambda ix: ix.topics(2).assign(5), DtypeError, "list of strings, got int"),
+        (lambda ix: ix.topics(levels=3), ParameterError, r"as in \[8, 40, 200\], got 3"),
+        (lambda ix: ix.topics(levels="8"), ParameterError, r"as in \[8, 40, 200\], got '8'"),
+        (lambda ix: ix.changes(since="yesterday"), ParameterError, "write it as in '2026-05-01'"),
+        (lambda ix: ix.changes(since=99), ParameterError, "still to come: the newest operation is number 1"),
+        (lambda ix: ix.backup(None), DtypeError, "a path is a string or a pathlib.Path, got NoneType"),
+        (lambda ix: type(ix).open(None), DtypeError, "got NoneType: pass 'notes.gsm', for example"),
+        (lambda ix: type(ix).open(5), DtypeError, "got int"),
+        (lambda ix: type(ix).create(b"a.gsm"), DtypeError, "got bytes"),
+        (lambda ix: type(ix).repair(None), DtypeError, "got NoneType"),
+    ],
+)
+def test_what_cannot_be_meant(index: Index, attempt: Callable[[Any], object], kind: type[Exception], says: str) -> None:
+    with pytest.raises(kind, match=says):
+        attempt(index)
+    assert len(index) == 3
+
+
+def test_changes_since_a_date_as_text(index: Index) -> None:
+    index.add([f"the moon number {n}" for n in range(9)])
+    assert index.changes(since="2020-01-01") == index.changes(since="2020-01-01T00:00:00Z") == index.changes(since=0)
+    assert index.changes(since="2999-01-01") == []
