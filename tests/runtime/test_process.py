@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,3 +25,31 @@ def test_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not opened.is_current()
     with pytest.raises(ForkedError, match=f"opened in process {opened.id} and is used in its child {opened.id + 1}"):
         opened.check()
+
+
+FORK_WHILE_COMPILING = """
+import os, sys, threading, time
+from gossamer.runtime.signatures import all_signatures, find
+
+kernels = [(find(name), signature) for name, signature in list(all_signatures())[:3]]
+thread = threading.Thread(target=lambda: [kernel.compile(signature) for kernel, signature in kernels])
+thread.start()
+forks = 0
+while thread.is_alive():
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    forks += 1
+    time.sleep(.01)
+assert forks > 1
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_that_was_forked_while_a_kernel_is_compiled_ends_as_usual(tmp_path: Path) -> None:
+    """LLVM aborted at the end of such a child."""
+    subprocess.run(
+        [sys.executable, "-c", FORK_WHILE_COMPILING], check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "GOSSAMER_COMPILE_WORKERS": "0"},
+    )  # fmt: skip

@@ -19,6 +19,7 @@ from numba.core.runtime.nrt import rtsys
 
 from gossamer.files.file_lock import Claim
 from gossamer.runtime import shipped
+from gossamer.runtime.process import no_fork
 
 KERNEL_ROOMS: Final = ("whitening", "neighbours", "tree", "graph", "plane", "rank", "lexical")
 """The packages of gossamer that contain kernels."""
@@ -104,12 +105,15 @@ class KernelCache(FunctionCache):
 
 
 def use_cache(compiled: Any, cache: KernelCache) -> None:
-    """Let a Numba dispatcher use `cache`, and release its claim when it has compiled, or failed to."""
+    """Let a Numba dispatcher use `cache`, and release its claim when it has compiled, or failed to.
+
+    A fork waits until nothing is compiled: LLVM cannot be used, and not even ended, in a child that was forked meanwhile.
+    """
     compiled._cache = cache
     compile_or_load = compiled.compile
 
     def compile(sig: Any) -> Any:
-        with global_compiler_lock:
+        with no_fork(), global_compiler_lock:
             try:
                 return compile_or_load(sig)
             finally:

@@ -9,16 +9,23 @@ from gossamer.errors import ForkedError
 
 _idle = Condition()
 _at_work = 0
+_forks_waiting = 0
+
+_TURN = 0.1
+"""Seconds for which a block that begins lets a waiting fork go first. Not for ever: work under way may need the block."""
 
 
 @contextmanager
 def no_fork() -> Iterator[None]:
     """Let a fork wait until the end of the block.
 
-    OpenBLAS stops its threads before a fork; a product that another thread computes at that moment never ends.
+    OpenBLAS stops its threads before a fork; a product that another thread computes at that moment never ends. LLVM
+    aborts at the end of a child that was forked while another thread compiled.
     """
     global _at_work
     with _idle:
+        if _forks_waiting:
+            _idle.wait(_TURN)
         _at_work += 1
     try:
         yield
@@ -29,13 +36,21 @@ def no_fork() -> Iterator[None]:
 
 
 def _wait_until_idle() -> None:
+    global _forks_waiting
     _idle.acquire()
+    _forks_waiting += 1
     while _at_work:
         _idle.wait()
+    _forks_waiting -= 1
+
+
+def _go_on() -> None:
+    _idle.notify_all()
+    _idle.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_wait_until_idle, after_in_parent=_idle.release, after_in_child=_idle.release)
+    os.register_at_fork(before=_wait_until_idle, after_in_parent=_go_on, after_in_child=_go_on)
 
 
 class OpenedIn:
