@@ -107,7 +107,7 @@ class KernelCache(FunctionCache):
 def use_cache(compiled: Any, cache: KernelCache) -> None:
     """Let a Numba dispatcher use `cache`, and release its claim when it has compiled, or failed to.
 
-    A fork waits until nothing is compiled: LLVM cannot be used, and not even ended, in a child that was forked meanwhile.
+    A fork waits until nothing is compiled: LLVM aborts at the end of a child that was forked meanwhile.
     """
     compiled._cache = cache
     compile_or_load = compiled.compile

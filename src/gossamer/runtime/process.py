@@ -12,7 +12,7 @@ _at_work = 0
 _forks_waiting = 0
 
 _TURN = 0.1
-"""Seconds for which a block that begins lets a waiting fork go first. Not for ever: work under way may need the block."""
+"""Seconds for which a block that begins lets a waiting fork go first. No longer: work under way may need the block."""
 
 
 @contextmanager
