@@ -150,6 +150,19 @@ def test_ids() -> None:
     assert index.search([2, 2], k=1).ids.dtype == np.int64
 
 
+def test_ids_that_are_no_longer_document_numbers() -> None:
+    X = embeddings(40)
+    index = VectorIndex(12)
+    index.add(X[:20])
+    assert index.search(X[7], k=1).ids.tolist() == [[7]]
+    index.add(X[20:], ids=range(139, 119, -1))
+    assert index.search(X[[7, 20, 39]], k=1).ids.tolist() == [[7], [139], [120]]
+    index.delete([*range(20), *range(120, 140)])
+    index.add(X[:2], ids=["a", "b"])
+    assert index.search(X[:2], k=1).ids.tolist() == [["a"], ["b"]]
+    assert index.search(X[0], k=5).ids.tolist() == [["a", "b", -1, -1, -1]]
+
+
 def test_ties_are_ordered_by_id() -> None:
     index = VectorIndex(2)
     index.add(np.ones((4, 2)), ids=["d", "b", "a", "c"])

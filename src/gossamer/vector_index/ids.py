@@ -30,6 +30,7 @@ class IdMap:
         self._last: DocId | None = None  # the highest id so far
         self.in_order = True
         """Whether documents came in order of their ids, so that ties by number are ties by id."""
+        self._are_numbers = True  # whether the id of each document is its number: then nothing has to be looked up
 
     def __len__(self) -> int:
         return len(self._number_of)
@@ -89,6 +90,7 @@ class IdMap:
         self._note_order(ids, numbers)
         self._id_of.extend([None] * (int(numbers[-1]) + 1 - len(self._id_of)))
         places = numbers.tolist()
+        self._are_numbers = self._are_numbers and places == list(ids)
         self._number_of.update(zip(ids, places, strict=True))
         for id, number in zip(ids, places, strict=True):
             self._id_of[number] = id
@@ -112,6 +114,8 @@ class IdMap:
 
     def of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The ids of document numbers, in the same shape; -1 stays -1."""
+        if self._are_numbers:
+            return numbers.copy()
         found = self.listed(numbers.ravel())
         if self.kind is not str:
             return np.array(found, np.int64).reshape(numbers.shape)
