@@ -111,6 +111,16 @@ I agree.
 """
 
 
+def test_javascript_that_a_program_made_is_read_when_it_is_named(tmp_path: Path) -> None:
+    """Sphinx's search index, or a minified library."""
+    (tmp_path / "searchindex.js").write_text('Search.setIndex({"terms":[' + '"word",' * 1000 + "]})")
+    (tmp_path / "own.js").write_text("// Counts.\n" + "count += 1;\n" * 1000)
+    reading = read(tmp_path)
+    assert [record.id for record in reading] == ["own.js"]
+    assert reading.unread == {(".js", "made by a program"): 1}
+    assert [record.id for record in read(tmp_path / "searchindex.js")] == ["searchindex.js"]
+
+
 def test_a_mailbox(tmp_path: Path) -> None:
     (tmp_path / "list.mbox").write_text(MBOX)
     one, two, three = read(tmp_path)

@@ -51,6 +51,7 @@ _CURES = {
     "no reader": " (--glob reads those that are text)",
     "no field with text": " (--text-field names one)",
     "not read compressed": " (gunzip takes the .gz away)",
+    "made by a program": " (read when it is named)",
 }
 """What to do about files that were left out, by the reason."""
 

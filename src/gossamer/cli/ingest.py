@@ -17,6 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gossamer.errors import GossamerError, InputError, UnknownIdError
+from gossamer.results.progress import Progress
 
 if TYPE_CHECKING:
     from gossamer.index import Encoded, Index
@@ -41,9 +42,6 @@ with Python's own 0.005, encoding beside a busy thread took 1.5 to 2 times as lo
 
 Report: TypeAlias = Callable[[int], None]
 """Called with the number of documents processed so far."""
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with (done, total)."""
 
 
 @dataclass

@@ -9,15 +9,15 @@ import errno
 import json
 import math
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gossamer.results.progress import Bar
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.progress import Progress, TaskID
 
 
 class Screen:
@@ -70,37 +70,8 @@ class Screen:
     @contextmanager
     def bar(self, title: str, unit: str, *, then: str | None = None) -> Iterator[Bar]:
         """A progress bar that disappears at the end; `then` is its title once everything is counted."""
-        with Bar(self, title, unit, then or title) as bar:
+        with Bar(self.err if self.lively else None, title, unit, then) as bar:
             yield bar
-
-
-class Bar:
-    """A progress bar with rate and time left; does nothing if the screen shows no progress."""
-
-    def __init__(self, screen: Screen, title: str, unit: str, then: str) -> None:
-        self._screen, self._title, self._unit, self._then = screen, title, unit, then
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
-        self._start = time.perf_counter()
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def __call__(self, done: int, total: float | None) -> None:
-        """Show `done` of `total`; None is an unknown total. The bar appears with the first call."""
-        if not self._screen.lively:
-            return
-        if self._progress is None or self._task is None:
-            self._progress = _progress(self._screen.err)
-            self._task = self._progress.add_task(self._title, total=None, note="")
-            self._progress.start()
-        title = self._then if total and done >= total else self._title
-        note = _note(done, done / max(time.perf_counter() - self._start, 1e-3), self._unit)
-        self._progress.update(self._task, description=title, completed=done, total=total, note=note)
 
 
 def _console(*, stderr: bool) -> Console:
@@ -114,30 +85,6 @@ def _console(*, stderr: bool) -> Console:
 def _broken_pipe() -> None:
     """Raise, where Rich would end the process: `command` handles it."""
     raise BrokenPipeError(errno.EPIPE, "the reader has closed the pipe")
-
-
-def _note(count: int, rate: float, unit: str) -> str:
-    """What is counted so far; nothing before the first, since some work has nothing to count."""
-    if not count:
-        return ""
-    if unit == "bytes":
-        return f"{count / 1e6:.1f} MB, {rate / 1e6:.1f} MB/s"
-    return f"{count:,} {unit}, {rate:,.0f}/s"
-
-
-def _progress(console: Console) -> Progress:
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=None),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-        TimeRemainingColumn(compact=True),
-        console=console,
-        transient=True,
-        expand=True,
-    )
 
 
 def _finite(value: Any) -> Any:

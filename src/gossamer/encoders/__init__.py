@@ -29,7 +29,6 @@ from gossamer.encoders.protocol import (
     Encoder,
     FittedEncoder,
     Kind,
-    Progress,
     check_texts,
     encode_texts,
     is_encoder,
@@ -39,6 +38,7 @@ from gossamer.encoders.registry import CallableEncoder, known_encoders, load_enc
 from gossamer.encoders.sentence_transformers import SentenceTransformersEncoder
 from gossamer.encoders.served import ServedEncoder
 from gossamer.encoders.transformers import TransformersEncoder
+from gossamer.results.progress import Progress
 
 __all__ = [
     "CallableEncoder",

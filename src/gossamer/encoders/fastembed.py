@@ -14,9 +14,10 @@ from gossamer.checks import positive
 from gossamer.encoders.models import cache_folder
 from gossamer.encoders.onnx import disable_telemetry
 from gossamer.encoders.prompts import prompts_to_add
-from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, Progress, fingerprint_of
+from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, fingerprint_of
 from gossamer.encoders.transformers import unavailable
 from gossamer.errors import MissingExtraError
+from gossamer.results.progress import Progress
 
 _BATCHES = 4
 """Batches passed to the model between two reports of progress."""

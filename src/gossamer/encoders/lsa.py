@@ -31,9 +31,10 @@ import numpy.typing as npt
 
 from gossamer.array_types import Floats
 from gossamer.checks import one_of, positive
-from gossamer.encoders.protocol import CheckedEncoder, Kind, Progress, check_texts, fingerprint_of
+from gossamer.encoders.protocol import CheckedEncoder, Kind, check_texts, fingerprint_of
 from gossamer.errors import CorruptError, EmptyTextError, ParameterError, StateError
 from gossamer.files.bundle import CURE, Bundle
+from gossamer.results.progress import Progress
 
 _MOST_TERMS = 50_000
 """The most frequent terms are kept: 50 MB of axes at 256 dimensions in memory, a quarter of that when saved."""

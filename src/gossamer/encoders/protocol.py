@@ -21,12 +21,10 @@ from gossamer.array_types import Floats
 from gossamer.checks import as_vectors, one_of
 from gossamer.errors import DtypeError, EmptyTextError, EncoderError, InputError, StateError
 from gossamer.files.bundle import Bundle
+from gossamer.results.progress import Progress
 
 Kind: TypeAlias = Literal["document", "query"]
 """What a text is: some models encode a query differently from the documents that answer it."""
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with (done, total), in the thread that called `encode`."""
 
 T = TypeVar("T")
 

@@ -19,11 +19,12 @@ from gossamer.encoders.fastembed import FastEmbedEncoder
 from gossamer.encoders.lsa import LsaEncoder
 from gossamer.encoders.model2vec import Model2VecEncoder
 from gossamer.encoders.onnx import OnnxEncoder
-from gossamer.encoders.protocol import CheckedEncoder, Encoder, Kind, Progress, fingerprint_of, is_encoder
+from gossamer.encoders.protocol import CheckedEncoder, Encoder, Kind, fingerprint_of, is_encoder
 from gossamer.encoders.sentence_transformers import SentenceTransformersEncoder
 from gossamer.encoders.served import ServedEncoder
 from gossamer.encoders.transformers import TransformersEncoder
 from gossamer.errors import ParameterError, StateError, UnknownEncoderError
+from gossamer.results.progress import Progress
 
 
 def load_encoder(spec: str | Encoder | Callable[[list[str]], Any]) -> Encoder:

@@ -10,9 +10,10 @@ import numpy as np
 from gossamer.array_types import Floats
 from gossamer.checks import positive
 from gossamer.encoders.prompts import prompts_for
-from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, Progress, fingerprint_of
+from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, fingerprint_of
 from gossamer.encoders.transformers import identity, quiet, unavailable
 from gossamer.errors import MissingExtraError
+from gossamer.results.progress import Progress
 
 _BATCHES = 16
 """Batches passed to the model at a time: enough to be sorted by length, few enough to report progress."""

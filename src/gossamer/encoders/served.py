@@ -17,10 +17,11 @@ import numpy as np
 from gossamer.array_types import Floats
 from gossamer.checks import positive
 from gossamer.encoders.prompts import prompts_to_add
-from gossamer.encoders.protocol import CheckedEncoder, Kind, Progress, fingerprint_of
+from gossamer.encoders.protocol import CheckedEncoder, Kind, fingerprint_of
 from gossamer.errors import EncoderError, ServiceError, StateError
 from gossamer.model_server import Kind as ServerKind
 from gossamer.model_server import ModelServer
+from gossamer.results.progress import Progress
 
 _CHARACTERS: Final = 200_000
 """Characters in a request, at most, unless a single text has more: a sixth of the tokens that OpenAI takes."""

@@ -22,7 +22,7 @@ from typing import TypeAlias
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from gossamer.encoders.protocol import Progress
+from gossamer.results.progress import Progress
 
 _PIP_SECONDS = 600
 """Seconds until pip is stopped."""

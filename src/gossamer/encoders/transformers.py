@@ -24,8 +24,9 @@ import numpy as np
 from gossamer.array_types import Floats
 from gossamer.checks import one_of, positive
 from gossamer.encoders.prompts import prompts_for
-from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, Progress, fingerprint_of
+from gossamer.encoders.protocol import CheckedEncoder, Kind, Once, fingerprint_of
 from gossamer.errors import MissingExtraError, ModelUnavailableError, ParameterError
+from gossamer.results.progress import Progress
 
 _BLOCK = 1_024
 """Texts tokenized at a time, then sorted by length into batches."""

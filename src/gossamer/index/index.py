@@ -42,6 +42,7 @@ from gossamer.index.upsert import (
 )
 from gossamer.results import Compaction, Repair, notebook
 from gossamer.results.other_names import ADD, NEW, TABLE, UPDATE, telling_arguments
+from gossamer.results.progress import ProgressOption, watched
 from gossamer.store import Change, Store, rows
 from gossamer.store.backup import back_up
 from gossamer.store.layout import Layout
@@ -161,7 +162,7 @@ class Index(IndexReader):
 
     @staticmethod
     def repair(
-        path: str | os.PathLike[str], encoder: EncoderSpec | None = None, *, progress: Progress | None = None
+        path: str | os.PathLike[str], encoder: EncoderSpec | None = None, *, progress: ProgressOption = None
     ) -> Repair:
         """Make a healthy index at `path` from whatever its documents.sqlite still holds, and say what is lost.
 
@@ -173,7 +174,8 @@ class Index(IndexReader):
         >>> Index.repair("notes.gsm").was_sound
         True
         """
-        return repair(as_place(path), encoder, progress)
+        with watched(progress, "repairing", "texts") as told:
+            return repair(as_place(path), encoder, told)
 
     @classmethod
     def _on(cls, store: Store, encoder: Encoder, labeller: Labeller | None) -> Self:
@@ -226,14 +228,15 @@ class Index(IndexReader):
         *,
         vectors: npt.ArrayLike | None = None,
         encoded: Encoded | None = None,
-        progress: Progress | None = None,
+        progress: ProgressOption = None,
     ) -> list[str]:
         """Add documents; returns their ids. An id that is there already is replaced, metadata included.
 
         All of them are in and durable when this returns; after an error, none is. Without `ids` documents are
         numbered. A text that is there already under its id is not encoded again. `vectors` brings one prepared
         vector for each text, which is then neither encoded nor split. `encoded` is what `encode` made of these texts
-        ahead. `progress(done, total)` counts encoded texts.
+        ahead. `progress(done, total)` counts encoded texts; True shows a bar, False none. At a prompt and in notebooks
+        one appears by itself after two seconds.
 
         >>> ix.add(["A note on rye.", "A note on oats."], ids=["rye", "oats"], metadata=[{"year": 2025}, {}])
         ['rye', 'oats']
@@ -244,6 +247,11 @@ class Index(IndexReader):
         state.check_writable()
         if not batch.texts:
             return []
+        with watched(progress, "encoding", "texts", then="building the tree") as told:
+            return self._add(batch, encoded, told)
+
+    def _add(self, batch: Batch, encoded: Encoded | None, progress: Progress | None) -> list[str]:
+        state = self.state
         ahead = self._encode_ahead(batch, encoded, progress) if batch.vectors is None else None
         with state.writer():
             if ahead is not None and ahead[0] is state.encoder:  # else the index has another one by now
@@ -276,7 +284,7 @@ class Index(IndexReader):
             found = encode_ahead(encoder, [text for text in texts if text not in known], settings, progress)
             return encoder, Encoded(encoder.fingerprint, {**known, **found.vectors})
 
-    def encode(self, texts: str | Iterable[str], *, progress: Progress | None = None) -> Encoded:
+    def encode(self, texts: str | Iterable[str], *, progress: ProgressOption = None) -> Encoded:
         """Make the vectors of texts ahead of `add`, in any thread: one batch is encoded while another is written.
 
         What they are used for is up to `add`, which makes those that are missing or are not the encoder's any more.
@@ -290,7 +298,8 @@ class Index(IndexReader):
         encoder, settings = self.state.encoder, self.state.settings
         texts = [] if is_fitted_encoder(encoder) else batch.texts
         passages = [text[start:stop] for text in texts for start, stop in spans_of(text, settings)]
-        return encode_ahead(encoder, passages, settings, progress)
+        with watched(progress, "encoding", "texts") as told:
+            return encode_ahead(encoder, passages, settings, told)
 
     @telling_arguments(TABLE)
     def add_table(
@@ -300,7 +309,7 @@ class Index(IndexReader):
         *,
         id: str | None = None,
         metadata: Sequence[str] | None = None,
-        progress: Progress | None = None,
+        progress: ProgressOption = None,
     ) -> list[str]:
         """Add the rows of a table: pandas, Polars, Arrow, a Hugging Face dataset, or a list of dicts.
 
@@ -357,7 +366,7 @@ class Index(IndexReader):
                 state.write(Change("delete", removed=sorted(found)))
             return len(found)
 
-    def rebuild(self, *, progress: Progress | None = None) -> None:
+    def rebuild(self, *, progress: ProgressOption = None) -> None:
         """Fit the whitener to all documents there are now, and build a new tree.
 
         An encoder that learns from the corpus (lsa) learns again first, and all texts are encoded again.
@@ -365,12 +374,12 @@ class Index(IndexReader):
         >>> ix.rebuild()
         """
         state = self.state
-        with state.writer():
+        with watched(progress, "encoding", "texts", then="building the tree") as told, state.writer():
             with state.store.reading() as db:
                 plan = Plan(db, Batch([], [], [], None))
                 empty = not rows.count_documents(db)
             if is_fitted_encoder(state.encoder) and not empty:
-                self._learn(plan, progress)
+                self._learn(plan, told)
             else:
                 state.write(Change("refit"))
 
@@ -381,7 +390,7 @@ class Index(IndexReader):
         change, encoder = learned_change(self.state.store, plan, self.state.encoder, progress)
         self.state.write(change, encoder)
 
-    def reencode(self, encoder: EncoderSpec, *, progress: Progress | None = None) -> int:
+    def reencode(self, encoder: EncoderSpec, *, progress: ProgressOption = None) -> int:
         """Give the index another encoder, and encode all texts again; returns how many texts were encoded.
 
         The index can be searched and changed meanwhile. Vectors are kept beside it until all are there: a run that was
@@ -394,7 +403,8 @@ class Index(IndexReader):
         """
         loaded = load_encoder(encoder)
         self.state.check_writable()
-        return reencode(self.state, loaded, progress)
+        with watched(progress, "encoding", "texts", then="building the tree") as told:
+            return reencode(self.state, loaded, told)
 
     def refresh(self) -> int:
         """See now what another process has written, as the next call does by itself; returns how many operations.
@@ -441,7 +451,7 @@ class Index(IndexReader):
         with enough_memory("to copy the index"):
             return back_up(self.state.store.database, self.state.store.layout, Layout(Path(as_place(path))))
 
-    def compact(self, *, erase: bool = False, progress: Progress | None = None) -> Compaction:
+    def compact(self, *, erase: bool = False, progress: ProgressOption = None) -> Compaction:
         """Give back the disk space that deleted documents left: old snapshots, history and free pages of the database.
 
         With `erase` nothing of a deleted text, its metadata or its vector is left in any file of the folder. For that

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gossamer.array_types import Floats
 from gossamer.checks import positive
-from gossamer.encoders import Progress, check_texts
+from gossamer.encoders import check_texts
 from gossamer.errors import ParameterError, UnknownFieldWarning
 from gossamer.filters import Where
 from gossamer.index import overview
@@ -54,6 +54,7 @@ from gossamer.results.other_names import (
     telling_arguments,
     unknown_attribute,
 )
+from gossamer.results.progress import ProgressOption, watched
 from gossamer.store import rows
 from gossamer.tree.browsing import outline, top_paths
 from gossamer.tree.cuts import nested_cuts
@@ -309,7 +310,7 @@ class IndexReader(metaclass=TellingNames):
                 yield Document(row.id, row.text, row.read_metadata())
 
     @telling_arguments(NEAR_DUPLICATES)
-    def near_duplicates(self, chance: float = 1e-3, *, progress: Progress | None = None) -> list[NearDuplicates]:
+    def near_duplicates(self, chance: float = 1e-3, *, progress: ProgressOption = None) -> list[NearDuplicates]:
         """Groups of documents that are nearer to each other than chance would have it where they lie, copies first.
 
         `chance` is the number of documents that may be expected as near by chance: fewer is stricter.
@@ -322,8 +323,8 @@ class IndexReader(metaclass=TellingNames):
 
         if not isinstance(chance, int | float) or not 0.0 < chance < 1.0:
             raise ParameterError(f"chance must be between 0 and 1, both left out, got {chance!r}")
-        with self.state.view() as view:
-            return [] if view is None else near_duplicates(view, float(chance), progress)
+        with watched(progress, "comparing", "passages") as told, self.state.view() as view:
+            return [] if view is None else near_duplicates(view, float(chance), told)
 
     def facets(
         self, query: str | None = None, *, where: Where = None, within: int | None = None, k: int = 200, most: int = 10

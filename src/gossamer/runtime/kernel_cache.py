@@ -41,7 +41,7 @@ across files. It does not unpickle an index file of another version, which may n
 
 
 _ALLOCATIONS: Final = 50_000
-"""Objects allocated between two collections while a kernel is compiled. No more memory is taken than with Python's 700."""
+"""Objects allocated between two collections while a kernel is compiled. It takes no more memory than Python's 700."""
 
 
 class KernelCache(FunctionCache):

@@ -6,7 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from gossamer.checks import as_vectors, positive
 from gossamer.errors import CorruptError, DimensionError, InvariantError, ParameterError, UnknownIdError
 from gossamer.files.bundle import CURE, Bundle, read_bundle, write_bundle
 from gossamer.results import Refinement, TreeStats
+from gossamer.results.progress import Progress
 from gossamer.runtime.interrupts import uninterrupted
 from gossamer.tree import views
 from gossamer.tree.agglomeration import LARGEST_GROUP
@@ -31,9 +32,6 @@ from gossamer.tree.views import NodeView
 
 _CHUNK = 4096
 """Rows inserted by one call of a kernel: between two calls progress is reported, and Ctrl-C is seen."""
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called as progress(done, total), in documents."""
 
 
 def _by_share(progress: Progress | None, total: int, part: int = 0, parts: int = 1) -> Callable[[float], None]:

@@ -20,7 +20,8 @@ from gossamer.array_types import NONE, Floats, Longs
 from gossamer.errors import OutOfMemoryError
 from gossamer.graph import search_graph
 from gossamer.results import DocId
-from gossamer.tree.cobweb import CobwebTree, Progress
+from gossamer.results.progress import Progress
+from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.history import History
 from gossamer.tree.rebuild import content_order
 from gossamer.vector_index.core import Core, finite

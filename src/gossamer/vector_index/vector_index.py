@@ -24,10 +24,11 @@ from gossamer.rank.ranking import rank
 from gossamer.rank.request import Aggregate, Method, Restriction, SearchRequest, as_flags
 from gossamer.rank.single import as_one_query
 from gossamer.results import DocId, Refinement, SearchResult, VectorExplanation
+from gossamer.results.progress import ProgressOption, watched
 from gossamer.runtime.device import as_device
 from gossamer.runtime.locks import Turn
 from gossamer.tree.arrays import Meta
-from gossamer.tree.cobweb import CobwebTree, Progress
+from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.insertion import descents
 from gossamer.tree.placement import landings
 from gossamer.tree.rebuild import single_level_arrays, total_utility
@@ -115,21 +116,22 @@ class VectorIndex(VectorReader):
     # -- changing ----------------------------------------------------------------------------------
 
     def add(
-        self, E: npt.ArrayLike, ids: Iterable[DocId] | None = None, *, progress: Progress | None = None
+        self, E: npt.ArrayLike, ids: Iterable[DocId] | None = None, *, progress: ProgressOption = None
     ) -> list[DocId]:
         """Add the rows of E; returns their ids. An id that is there already is replaced.
 
         Without `ids` documents are numbered. All rows are added, or none: after an error, and after Ctrl-C until the
         last moment. As many rows as there are documents, or more, are agglomerated at once with these.
+        `progress(done, total)` counts rows; True shows a bar, False none. At a prompt one appears after two seconds.
 
         >>> vx.add([[0.9, 0.1, 0.0], [0.0, 0.0, 1.0]], ids=["wolf", "whale"])
         ['wolf', 'whale']
         """
         E = as_vectors(E, self.dim, copy=False)
-        with self._writer() as state:
+        with watched(progress, "building the tree", "vectors") as told, self._writer() as state:
             checked = state.ids.check_new(ids, len(E))
             if checked:
-                stage(state, E, checked, [id for id in checked if id in state.ids], progress).apply()
+                stage(state, E, checked, [id for id in checked if id in state.ids], told).apply()
             return checked
 
     def delete(self, ids: DocId | Iterable[DocId]) -> None:
@@ -165,7 +167,7 @@ class VectorIndex(VectorReader):
                 state.ids.number(id)
             return stage(state, E, checked, list(gone))
 
-    def rebuild(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
+    def rebuild(self, passes: int = 1, *, progress: ProgressOption = None) -> Refinement:
         """Build a new tree over all documents; returns the utility before and after.
 
         Of structure "living", all documents are agglomerated, and the whitener is fitted again if the corpus has
@@ -177,12 +179,12 @@ class VectorIndex(VectorReader):
         1
         """
         positive(passes, "passes")
-        with self._writer() as state:
+        with watched(progress, "building the tree", "vectors") as told, self._writer() as state:
             before = total_utility(state.tree.arrays)
-            stage_rebuild(state, progress).apply()
+            stage_rebuild(state, told).apply()
             return Refinement(1, before, total_utility(state.tree.arrays))
 
-    def refine(self, passes: int = 1, *, progress: Progress | None = None) -> Refinement:
+    def refine(self, passes: int = 1, *, progress: ProgressOption = None) -> Refinement:
         """The old name of `rebuild`.
 
         >>> vx.refine().passes

@@ -36,7 +36,7 @@ from gossamer_lab.timing import clock, threads
 K: Final = 10
 _SMALL: Final = 2_000
 """Documents of the index that is searched first, so that code and libraries are in memory before anything counts."""
-_BATCHES: Final = 5
+_BATCHES: Final = 9
 _TOGETHER: Final = 400
 """Queries that are asked together."""
 _TURN: Final = 20

@@ -33,6 +33,9 @@ LANGUAGES = {
 _MOST_PARSED = 2**21
 """Characters of a Python file that is parsed; its tree takes a hundred times as many bytes."""
 
+_LONGEST_LINE = 5_000
+"""Characters of a line in JavaScript that a person may have written; what has longer ones is minified, or data."""
+
 _SMALL_CLASS = 30
 """Lines of a class that stays in one piece."""
 
@@ -52,7 +55,11 @@ def read_code(source: Source, job: Job) -> Iterator[Record]:
     """A file of source code in any language."""
     with open_text(source, job.account) as file:
         text = file.read(LONGEST_TEXT)
-    yield from document(text, source, job, metadata={"language": LANGUAGES.get(source.suffix, "text")})
+    language = LANGUAGES.get(source.suffix, "text")
+    if language == "javascript" and not source.named and max(map(len, text.splitlines()), default=0) > _LONGEST_LINE:
+        job.account.leave_out(source, "made by a program")
+    else:
+        yield from document(text, source, job, metadata={"language": language})
 
 
 def read_python(source: Source, job: Job) -> Iterator[Record]:
