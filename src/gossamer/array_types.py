@@ -30,8 +30,9 @@ CACHE_LINE: Final = 64
 def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike, fill: float = 0) -> npt.NDArray[Any]:
     """A new array full of `fill` that starts at a cache line, so that rows of whole cache lines span no other line."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    room = np.empty(size + CACHE_LINE, np.uint8)
+    room = np.zeros(size + CACHE_LINE, np.uint8)  # the system's empty pages: nothing is written yet
     start = -room.ctypes.data % CACHE_LINE
     array = room[start : start + size].view(dtype).reshape(shape)
-    array[:] = fill
+    if fill:
+        array[:] = fill
     return array

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gossamer.runtime.threads import in_threads
 from gossamer.store.layout import disk_errors
 from gossamer.store.wal import Wal
 
@@ -134,13 +135,19 @@ def _page_size(database: Path) -> int:
 
 
 def _sums(database: Path, page_size: int) -> npt.NDArray[np.uint32]:
-    """The CRC-32 of every page of a file."""
-    found: list[int] = []
+    """The CRC-32 of every page of a file, computed on all cores."""
+    size = max(page_size, 512)
     with disk_errors(f"{database} could not be read"), database.open("rb", buffering=0) as file:
-        while chunk := file.read(_CHUNK * max(page_size, 512)):
-            view = memoryview(chunk)
-            found += [zlib.crc32(view[at : at + page_size]) for at in range(0, len(chunk), page_size)]
-    return np.array(found, "<u4")
+        sums = np.zeros(-(-os.fstat(file.fileno()).st_size // size), "<u4")
+
+        def compute(first: int, stop: int) -> None:
+            for start in range(first, stop, _CHUNK):
+                pages = memoryview(os.pread(file.fileno(), size * min(_CHUNK, stop - start), size * start))
+                found = [zlib.crc32(pages[at : at + size]) for at in range(0, len(pages), size)]
+                sums[start : start + len(found)] = found
+
+        in_threads(compute, len(sums))
+    return sums
 
 
 def _header(known: Acknowledged) -> bytes:
