@@ -45,8 +45,13 @@ _NEAREST: Final = 10
 RECALLS: Final = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 """Shares of the ten nearest documents for which the slack is measured; between two of them it is interpolated."""
 
-RECALL: Final = 0.985
-"""The share that a search aims for unless it is told otherwise."""
+RECALL: Final = 0.975
+"""The share that a search aims for unless it is told otherwise. In a sample the nearest documents are further away, and
+on more shards, than in the whole corpus: the shards asked hold 0.986 of them in 76,000 questions, 0.993 in 537,000.
+"""
+
+RECALL_WITH_WORDS: Final = 0.95
+"""The same for a search with words. The documents that words lift are found on whatever shard they are."""
 
 
 @dataclass(frozen=True)

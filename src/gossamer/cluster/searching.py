@@ -19,7 +19,7 @@ from gossamer.cluster import runtime
 from gossamer.cluster.concepts import Forest, Upper, local_id
 from gossamer.cluster.connection import Answers, Connection, as_seen_by
 from gossamer.cluster.results import ClusterHits
-from gossamer.cluster.router import RECALL, least_by_shard, slack_for
+from gossamer.cluster.router import RECALL, RECALL_WITH_WORDS, least_by_shard, slack_for
 from gossamer.errors import ParameterError, UnknownIdError
 from gossamer.index.part import Corpus, SearchOptions, group_in, has_conditions, words_in
 from gossamer.results import ConceptStep, Explanation, Hit, Rival
@@ -45,7 +45,8 @@ class Asked:
     def recall(self) -> float:
         """The share of the nearest to aim for."""
         wanted = self.options.get("recall")
-        return RECALL if wanted is None else float(wanted)
+        default = RECALL_WITH_WORDS if self.with_words else RECALL
+        return default if wanted is None else float(wanted)
 
     @property
     def with_words(self) -> bool:
