@@ -69,7 +69,7 @@ class Estimate:
 def estimate(documents: float, per_shard: float, c: Constants) -> Estimate:
     """The model. Shards are asked side by side; the program that asks makes its calls one after the other."""
     shards = max(1, round(documents / per_shard))
-    concepts = min(64 * shards, 16_384)
+    concepts = min(192 * shards, 16_384)
     share = min(1.0, c.asked * (max(shards, 4) / 4) ** -c.fewer)
     asked = max(1.0, share * shards)
     memory = documents * c.memory + shards * c.process
