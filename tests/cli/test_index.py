@@ -208,10 +208,16 @@ def test_what_cannot_be_read(run: Run, tmp_path: Path) -> None:
     assert refused.exit_code == 1
     assert "a.jsonl:2: not valid JSON" in refused.stderr
     assert "--on-error skip" in refused.stderr
-    done = run("index", tmp_path / "a.jsonl", "--to", to, "--on-error", "skip", "--json", "--prune")
+    done = run("index", tmp_path / "a.jsonl", "--to", to, "--on-error", "skip", "--json")
     assert json.loads(done.stdout)["broken"] == 1
     assert "warning: skipped" in done.stderr
-    assert "nothing was pruned" in done.stderr
+    (tmp_path / "b.jsonl").write_text('{"id": "b", "text": "of another file"}\n')
+    run("index", tmp_path / "b.jsonl", "--to", to)
+    pruned = run("index", tmp_path / "a.jsonl", "--to", to, "--on-error", "skip", "--json", "--prune", "-q", ok=False)
+    assert pruned.exit_code == 1, "what was asked for was not done"
+    assert json.loads(pruned.stdout)["prune_refused"]
+    assert "nothing was pruned, since 1 input could not be read" in pruned.stderr
+    assert json.loads(run("info", to, "--json").stdout)["documents"] == 2
 
 
 def test_links_are_followed_when_asked_for(run: Run, tmp_path: Path) -> None:

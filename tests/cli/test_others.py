@@ -49,6 +49,17 @@ def test_delete_by_filter(run: Run, own: Path) -> None:
     assert read(run, "delete", own, "--where", '{"topic": "food"}')["deleted"] == 0
 
 
+def test_all_documents_are_deleted_only_where_that_is_said(run: Run, own: Path) -> None:
+    refused = run("delete", own, "--where", "{}", ok=False)
+    assert refused.exit_code == 2
+    assert "--all" in refused.stderr
+    assert read(run, "info", own)["documents"] == 12
+    assert read(run, "delete", own, "--all", "--dry-run")["found"]
+    assert read(run, "delete", own, "--all") | {"found": []} == {
+        "deleted": 12, "found": [], "missing": 0, "documents": 0, "dry_run": False,
+    }  # fmt: skip
+
+
 def test_rebuild(run: Run, own: Path) -> None:
     before = read(run, "search", own, "red fox")["hits"]
     done = read(run, "rebuild", own)

@@ -85,6 +85,9 @@ def test_a_field_that_no_document_has(run: Run, ready: Path) -> None:
     assert found.stderr == "warning: no document has the field 'yaer': did you mean 'year'?\n"
     told = run("search", ready, "planets", "--where", '{"yaer": 2023}', "--json")
     assert json.loads(told.stdout)["warnings"] == ["no document has the field 'yaer': did you mean 'year'?"]
+    quoted = run("search", ready, '"purple elephant"')
+    assert quoted.stdout
+    assert quoted.stderr == "warning: no document holds “purple elephant”: found without the quotes\n"
     deleted = run("delete", ready, "--where", '{"yaer": 2023}', "--dry-run")
     assert "did you mean 'year'?" in deleted.stderr
 

@@ -91,8 +91,9 @@ def test_an_encoder_that_learns_learns_again(tmp_path: Path) -> None:
         assert index.search(TEXTS[2], k=1)[0].id == "d2"
 
 
-def test_pages_that_cannot_be_read(path: Path) -> None:
-    """Whatever page is overwritten, repair saves the rest or says that nothing can be saved."""
+@pytest.mark.parametrize("zeros", [False, True])
+def test_pages_that_cannot_be_read(path: Path, zeros: bool) -> None:
+    """Whatever page is overwritten, repair saves the rest and lists what is gone, or says that nothing can be saved."""
     pages = (path / "documents.sqlite").stat().st_size // 4096
     saved = []
     for page in range(1, pages):
@@ -100,7 +101,7 @@ def test_pages_that_cannot_be_read(path: Path) -> None:
         shutil.copytree(path, copy)
         with (copy / "documents.sqlite").open("r+b") as file:
             file.seek(4096 * page)
-            file.write(random.Random(page).randbytes(4096))
+            file.write(bytes(4096) if zeros else random.Random(page).randbytes(4096))
         try:
             done = Index.repair(copy, encode)
         except CorruptError:
@@ -109,6 +110,8 @@ def test_pages_that_cannot_be_read(path: Path) -> None:
             with Index.open(copy, encode) as index:
                 index.check()
                 assert len(index) == done.documents
+                gone = set(IDS) - {"d3"} - set(index.ids())
+                assert len({lost.id for lost in done.lost}) >= len(gone), (page, gone, done.lost)
                 for document in index.get(index.ids()):
                     assert document.text == TEXTS[IDS.index(document.id)]
             saved.append(done.documents)

@@ -121,6 +121,12 @@ def test_phrases_and_excluded_words(tmp_path: Path) -> None:
         assert found["red"] == {"a", "b", "c", "d"}
         assert found['-"red moon" red'] == {"a", "b", "d"}
         assert found['"never was" red'] == {"a", "b", "c", "d"}, "a phrase that nobody wrote asks for nothing"
+        assert index.search('"never was" "red planet"').warnings == (
+            "no document holds “never was”: found without the quotes",
+        )
+        assert index.search('"red planet" -moon').warnings == ()
+        first, second = index.search(['"blue planet"', "red"])
+        assert (len(first.warnings), second.warnings) == (1, ()), "each query has its own"
         assert {hit.id for hit in index.search('"red planet"', k=9, where={"n": 1})} == {"a"}
         assert len(index.search("red -planet", k=9, hybrid=False)) == 4, "without words it is text"
         assert index.explain("red -planet", "c").query == "red -planet"

@@ -134,7 +134,8 @@ def index(
         ingest = Ingest(ix, tally, on_error=on_error.value, learns=learns)
         stopped = _run(ingest, reading, size, prune, screen)
         held, others = len(ix), [] if stopped or not tally.seen else ingest.others()
-    _report(screen, to, tally, reading, time.perf_counter() - start, held, stopped, others)
+    refused = prune and bool(reading.broken)
+    _report(screen, to, tally, reading, time.perf_counter() - start, held, stopped, others, refused)
     if not tally.seen and not stopped:
         if made and not held:
             shutil.rmtree(to)  # else the next run could not choose its encoder
@@ -143,6 +144,12 @@ def index(
     if stopped:
         screen.say(f"stopped: {documents(held)} in {to}; run the same command again to go on")
         raise typer.Exit(INTERRUPTED)
+    if refused:
+        what = f"{reading.broken:,} {'input' if reading.broken == 1 else 'inputs'}"
+        screen.err.print(
+            f"error: nothing was pruned, since {what} could not be read: mend or leave out what is named above"
+        )
+        raise typer.Exit(1)
 
 
 def _refuse_indexes(paths: Sequence[str]) -> None:
@@ -207,9 +214,7 @@ def _run(ingest: Ingest, reading: Reading, size: int, prune: bool, screen: Scree
         with screen.bar("indexing", "documents") as bar:
             bar(0, None)
             ingest.add(reading, size, lambda seen: bar(seen, _expected(reading)))
-        if prune and reading.broken:
-            screen.say(f"nothing was pruned, since {reading.broken:,} inputs could not be read")
-        elif prune:
+        if prune and not reading.broken:
             with screen.working("pruning"):
                 ingest.prune()
     except KeyboardInterrupt:
@@ -233,7 +238,9 @@ def _report(
     held: int,
     stopped: bool,
     others: Sequence[str],
+    refused: bool,
 ) -> None:
+    """Tell what a run has done. `refused`: nothing was pruned, since something could not be read."""
     rate = tally.seen / max(seconds, 1e-9)
     if screen.json:
         left_out = {name: getattr(reading, name) for name in _LEFT_OUT}
@@ -243,9 +250,8 @@ def _report(
         fields = [{"text": choice.text, "id": choice.id, "rows": rows} for choice, rows in reading.fields.items()]
         told = {"unread": unread, "fields": fields, "not_in_paths": len(others)}
         speed = {"seconds": round(seconds, 3), "documents_per_second": round(rate, 1)}
-        screen.emit(
-            {"index": str(to), "documents": held, **asdict(tally), **left_out, **told, **speed, "stopped": stopped}
-        )
+        counted = {"index": str(to), "documents": held, **asdict(tally), "prune_refused": refused}
+        screen.emit({**counted, **left_out, **told, **speed, "stopped": stopped})
         return
     counts = {**asdict(tally), "skipped": reading.skipped}
     shown = [name for name in counts if counts[name] or name in ("added", "replaced", "unchanged")]
@@ -254,9 +260,10 @@ def _report(
     for line in [*_told_fields(reading), *_told_unread(reading)]:
         screen.say(line)
     if others:
+        cure = "mend what could not be read, then --prune removes them" if refused else "--prune removes them"
         screen.say(
             f"{documents(len(others))} in {to} are not in what was read now, such as {shortened(others[0], 60)!r}: "
-            "if their files are gone, --prune removes them"
+            f"if their files are gone, {cure}"
         )
 
 

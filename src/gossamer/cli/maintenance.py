@@ -94,15 +94,20 @@ def delete(
     index: IndexPath,
     ids: Annotated[list[str] | None, typer.Argument(metavar="[DOC_ID]...", help="Ids, or - for one a line.")] = None,
     where: Where = None,
+    everything: Annotated[bool, typer.Option("--all", help="Delete all documents.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
     encoder: EncoderName = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Delete documents by id, or all whose metadata match a filter. Ids that are not there are no error."""
-    condition = parse_where(where)
+    condition = {} if everything and where is None else parse_where(where)
     if (condition is None) == (not ids):
-        raise typer.BadParameter("name either documents or a --where, and not both", param_hint="DOC_ID")
+        raise typer.BadParameter("name either documents, a --where or --all", param_hint="DOC_ID")
+    if condition == {} and not everything:
+        raise typer.BadParameter(
+            "an empty filter matches every document: to delete them, say --all", param_hint="--where"
+        )
     screen = Screen(json=json, quiet=quiet)
     with opened(index, screen, "r" if dry_run else "w", encoder) as ix:
         chosen = _with_stdin(ids) if ids else ix.ids(where=condition)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import StrEnum
@@ -31,7 +32,7 @@ from gossamer.cli.options import (
     parse_where,
 )
 from gossamer.cli.screen import Screen
-from gossamer.errors import GossamerError, NotAnIndexError
+from gossamer.errors import GossamerError, NotAnIndexError, UnknownFieldWarning
 from gossamer.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -146,9 +147,12 @@ def _boost(recent: str | None) -> dict[str, str] | None:
 
 def _answer(ix: Index, screen: Screen, options: dict[str, Any], query: str, *, full: bool, text: bool) -> None:
     start = time.perf_counter()
-    with screen.working("searching"):
+    with screen.working("searching"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownFieldWarning)  # it is in `hits.warnings`
         hits = ix.search(query, **options)
     seconds = time.perf_counter() - start
+    for message in hits.warnings:
+        screen.err.print(f"warning: {message}", soft_wrap=True)
     if screen.json:
         screen.emit(as_json(query, hits, seconds, text=text))
     elif not hits:

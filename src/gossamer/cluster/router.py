@@ -28,8 +28,8 @@ from gossamer.files.bundle import Bundle
 from gossamer.vector_index import VectorIndex
 
 CONCEPTS: Final = 192
-"""Concepts of the router for each shard, at most. (76,000 questions of QQP on 4 shards: 0.98 of the nearest are found on
-0.40 of the shards with 192 concepts for each, on 0.43 with 64.)"""
+"""Concepts of the router for each shard, at most. (76,000 questions of QQP on 4 shards: 0.98 of the nearest are found
+on 0.40 of the shards with 192 concepts for each, on 0.43 with 64.)"""
 
 _MOST: Final = 16_384
 """Concepts, at most."""

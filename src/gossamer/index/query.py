@@ -7,7 +7,7 @@ its vectors and words, and a `Scope` of passages to look at; or an error that sa
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -143,6 +143,13 @@ class Query:
     """The lexical part of the scores of documents."""
     documents: Longs | None = None
     """The documents that hold all its phrases and nothing that it excludes, ascending; None where it says nothing."""
+    unheld: tuple[str, ...] = ()
+    """The phrases that no document holds. Their words count like others."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with it."""
+        return tuple(f"no document holds “{each}”: found without the quotes" for each in self.unheld)
 
     @classmethod
     def of(
@@ -163,23 +170,29 @@ class Query:
             asked = parse_query(text) if text and weight else QueryText("", ())
             corpus = None if corpora is None else corpora[at]
             lexical = LexicalScores(view.words, asked.words, weight, corpus)
-            found.append(cls(text, vector, projected, lexical, _documents_for(view.words, asked, corpus)))
+            held = {
+                phrase: words for phrase in asked.phrases if (words := _holding(view.words, phrase, corpus)) is not None
+            }
+            unheld = tuple(" ".join(phrase) for phrase in asked.phrases if phrase not in held)
+            documents = _documents_for(view.words, held.values(), asked.excluded)
+            found.append(cls(text, vector, projected, lexical, documents, unheld))
         return found
 
 
-def _documents_for(words: Words, asked: QueryText, corpus: Corpus | None) -> Longs | None:
-    """The documents that hold every phrase and nothing that is excluded; None where nothing is asked for.
+def _holding(words: Words, phrase: tuple[str, ...], corpus: Corpus | None) -> Longs | None:
+    """The documents that hold a phrase; None where none of the whole corpus does: then it asks for nothing."""
+    found = words.containing(phrase)
+    return found if len(found) or (corpus is not None and corpus.held.get(phrase)) else None
 
-    A phrase that no document holds, of the whole corpus, asks for nothing: its words count like others.
-    """
-    each = [(phrase, words.containing(phrase)) for phrase in asked.phrases]
-    held = [found for phrase, found in each if len(found) or (corpus is not None and corpus.held.get(phrase))]
-    if not held and not asked.excluded:
+
+def _documents_for(words: Words, held: Collection[Longs], excluded: Sequence[tuple[str, ...]]) -> Longs | None:
+    """The documents in all of `held` that hold nothing that is excluded; None where nothing is asked for."""
+    if not held and not excluded:
         return None
     documents = words.present()
     for found in held:
         documents = np.intersect1d(documents, found, assume_unique=True)
-    for phrase in asked.excluded:
+    for phrase in excluded:
         documents = np.setdiff1d(documents, words.containing(phrase), assume_unique=True)
     return documents
 

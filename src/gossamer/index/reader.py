@@ -135,6 +135,8 @@ class IndexReader(metaclass=TellingNames):
             found = [Hits() for _ in texts] if asked is None else answers(self.state, *asked, options)
         for message in found[0].warnings if found else ():
             warn(message, UnknownFieldWarning, stacklevel=3)  # past the decorator
+        for hits, each in zip(found, () if asked is None else asked[1], strict=False):
+            hits.warnings += each.warnings
         found = [ranked_again(*each, options) for each in zip(texts, found, strict=True)]
         return found if several else found[0]
 

@@ -125,7 +125,7 @@ class Hits(list[Hit]):
         self.visited = visited
         """Nodes of the tree and documents found by their words that were scored."""
         self.warnings = warnings
-        """What may be wrong with the query: fields of the filter that no document has."""
+        """What may be wrong with the query: fields of its filter that no document has, quoted words that none holds."""
 
     @overload
     def __getitem__(self, at: SupportsIndex) -> Hit: ...

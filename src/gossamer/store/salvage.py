@@ -54,8 +54,9 @@ def salvage(file: Path) -> Salvage:
         found.settings = _settings(db)
         with suppress(GossamerError, sqlite3.Error, ValueError):
             found.encoder_state = rows.read_encoder_state(db)
-        _read_documents(db, found)
+        damaged = _read_documents(db, found)
         _read_passages(db, found)
+        _note_lost(db, found, damaged)
         with suppress(GossamerError, sqlite3.Error):
             found.last_operation = rows.next_number(db, "operations") - 1
         _read_space(db, found)
@@ -122,9 +123,11 @@ def _read_space(db: sqlite3.Connection, found: Salvage) -> None:
         found.lost.append(LostDocument("the whitener", "it could not be read, and is fitted to the documents now"))
 
 
-def _read_documents(db: sqlite3.Connection, found: Salvage) -> None:
+def _read_documents(db: sqlite3.Connection, found: Salvage) -> dict[int, tuple[str, str]]:
+    """Read the documents; returns the numbers of those that could not be, each with a name and the reason."""
     seen: set[str] = set()
     unreadable: list[int] = []
+    damaged: dict[int, tuple[str, str]] = {}
     for number, row in _each(db, "documents", "document", "document, id, text, metadata, crc", unreadable):
         try:
             document = rows.checked_document(row)
@@ -132,24 +135,36 @@ def _read_documents(db: sqlite3.Connection, found: Salvage) -> None:
             if not document.id or not document.text.strip() or document.id in seen:
                 raise ValueError
         except (GossamerError, ValueError, AttributeError, TypeError, RecursionError):
-            name = row[1] if isinstance(row[1], str) and row[1] else f"document number {number}"
-            found.lost.append(LostDocument(name, "its text, id or metadata was altered on disk"))
+            name = row[1] if isinstance(row[1], str) else ""
+            damaged[number] = name, "its text, id or metadata was altered on disk"
             continue
         seen.add(document.id)
         found.documents.append(document)
-    names = _ids(db) if unreadable else {}
-    for number in unreadable:
-        found.lost.append(
-            LostDocument(names.get(number, f"document number {number}"), "the page it is on cannot be read")
-        )
+    return {**dict.fromkeys(unreadable, ("", "the page it is on cannot be read")), **damaged}
 
 
-def _ids(db: sqlite3.Connection) -> dict[int, str]:
-    """The ids of documents by number, read from SQLite's index over ids, which has pages of its own."""
-    found: dict[int, str] = {}
-    with suppress(sqlite3.Error):
+def _note_lost(db: sqlite3.Connection, found: Salvage, damaged: dict[int, tuple[str, str]]) -> None:
+    """List the documents that are known to have been there and were not read.
+
+    A page that is overwritten may read as one with fewer rows, or with rows that never were. Which documents there were
+    is told by SQLite's index over ids and by the passages, which have pages of their own.
+    """
+    names, all_read = _ids(db)
+    there = set(names) | set(found.passages)
+    wanted = there | {number for number, (name, _) in damaged.items() if name or not all_read}
+    for number in sorted(wanted - {row.document for row in found.documents}):
+        name, why = damaged.get(number, ("", "the page it was on was altered on disk"))
+        found.lost.append(LostDocument(names.get(DocumentNumber(number)) or name or f"document number {number}", why))
+
+
+def _ids(db: sqlite3.Connection) -> tuple[dict[DocumentNumber, str], bool]:
+    """The ids of documents by number, read from SQLite's index over ids, and whether all of it could be read."""
+    found: dict[DocumentNumber, str] = {}
+    try:
         found.update(db.execute("SELECT document, id FROM documents ORDER BY id"))
-    return found
+    except sqlite3.Error:
+        return found, False
+    return found, True
 
 
 def _read_passages(db: sqlite3.Connection, found: Salvage) -> None:
