@@ -267,6 +267,28 @@ def test_words_without_quotes(run: Run, ready: Path) -> None:
     assert "put a query of several words in quotes: 'how to bake'" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("search", "{ready}", "-flask"), "no such option: -f; .* search INDEX -- -flask "),
+        (("search", "-k", "3", "{ready}", "-wolf forest", "-q"), " search INDEX -- '-wolf forest' "),
+        (("explain", "{ready}", "-wolf forest", "fox"), " explain INDEX -- '-wolf forest' DOC_ID "),
+        (("cluster", "search", "notes.cluster", "-flask"), " cluster search CLUSTER -- -flask "),
+        (("search", "{ready}", "x", "--nonsense"), "No such option: --nonsense"),
+    ],
+)
+def test_a_query_that_begins_with_a_dash(arguments: tuple[str, ...], says: str, run: Run, ready: Path) -> None:
+    refused = run(*(each.replace("{ready}", str(ready)) for each in arguments), ok=False, columns=300)
+    assert refused.exit_code == 2
+    assert re.search(says, refused.stderr)
+
+
+def test_a_query_after_two_dashes(run: Run, ready: Path) -> None:
+    for arguments in (("--json", ready, "--", "-wolves forest"), ("--json", "--", ready, "-wolves forest")):
+        assert "wolf" not in [hit["id"] for hit in json.loads(run("search", *arguments).stdout)["hits"]]
+    assert json.loads(run("explain", ready, "--json", "--", "-wolves forest", "fox").stdout)["id"] == "fox"
+
+
 def test_debug_shows_where_an_error_comes_from(run: Run, tmp_path: Path) -> None:
     for result in (
         run("info", tmp_path / "none.gsm", "--debug", ok=False),
