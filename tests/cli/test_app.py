@@ -200,6 +200,7 @@ def test_usage_errors_are_two(run: Run, ready: Path) -> None:
         (("search", "{ready}", "x", "--where", '{"year": {"$near": 3}}'), r"\$near"),
         (("search", "{ready}", "x", "--within", "999999"), "999999"),
         (("explain", "{ready}", "x", "unicorn"), "id 'unicorn' is not in the index, which holds 12 documents"),
+        (("explain", "{ready}", "fox", "at night"), "gossamer explain .*texts.gsm 'at night' fox"),
         (("tree", "{ready}", "--within", "999999"), "999999"),
         (("index", "{missing}", "--to", "{missing}.gsm"), "there is no file or folder"),
         (("index", "{texts}", "--to", "{ready}", "--encoder", "word2vec"), "no encoder 'word2vec'.*--encoder minilm"),
