@@ -25,6 +25,7 @@ from gossamer.errors import InputError, NotAnIndexError
 from gossamer.files import file_lock
 from gossamer.files.file_lock import LockFile
 from gossamer.index import Index
+from gossamer.lexical.scores import AUTO
 
 HEAVY = ("numba", "sklearn", "scipy", "torch", "onnxruntime", "transformers", "numpy", "sqlite3")
 
@@ -109,6 +110,10 @@ def test_every_command_takes_json_and_debug(command: tuple[str, ...], run: Run) 
 def test_help_fits_a_narrow_terminal(command: tuple[str, ...], run: Run) -> None:
     for line in run(*command, "--help", columns=60).stdout.splitlines():
         assert cell_len(line) <= 60
+
+
+def test_help_says_what_words_weigh(run: Run) -> None:
+    assert f"{AUTO[0]} to {AUTO[2]}, by the query" in run("search", "--help", columns=200).stdout
 
 
 def test_help_imports_nothing_heavy() -> None:
