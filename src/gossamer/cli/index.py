@@ -20,7 +20,7 @@ from gossamer.cli.opening import is_index, opened, prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
 from gossamer.errors import InputError, NotAnIndexError, ParameterError
-from gossamer.plain_text import shortened
+from gossamer.plain_text import counted, shortened
 
 if TYPE_CHECKING:
     from gossamer.index import Index
@@ -134,12 +134,13 @@ def index(
         ingest = Ingest(ix, tally, on_error=on_error.value, learns=learns)
         stopped = _run(ingest, reading, size, prune, screen)
         held, others = len(ix), [] if stopped or not tally.seen else ingest.others()
-    _report(screen, to, tally, reading, time.perf_counter() - start, held, stopped, others)
+    unmade = made and not held and not tally.seen and not stopped
+    _report(screen, to, tally, reading, time.perf_counter() - start, held, stopped, others, unmade=unmade)
+    if unmade:
+        shutil.rmtree(to)  # else the next run could not choose its encoder
     if not tally.seen and not stopped:
-        if made and not held:
-            shutil.rmtree(to)  # else the next run could not choose its encoder
-        unmade = f", so {to} was not made" if made and not held else ""
-        screen.say(f"no documents were found{unmade}: check the paths, or choose files with --glob")
+        so = f", so {to} was not made" if unmade else ""
+        screen.say(f"no documents were found{so}: check the paths, or choose files with --glob")
     if stopped:
         screen.say(f"stopped: {documents(held)} in {to}; run the same command again to go on")
         raise typer.Exit(INTERRUPTED)
@@ -208,7 +209,7 @@ def _run(ingest: Ingest, reading: Reading, size: int, prune: bool, screen: Scree
             bar(0, None)
             ingest.add(reading, size, lambda seen: bar(seen, _expected(reading)))
         if prune and reading.broken:
-            screen.say(f"nothing was pruned, since {reading.broken:,} inputs could not be read")
+            screen.say(f"nothing was pruned, since {counted(reading.broken, 'input')} could not be read")
         elif prune:
             with screen.working("pruning"):
                 ingest.prune()
@@ -233,6 +234,8 @@ def _report(
     held: int,
     stopped: bool,
     others: Sequence[str],
+    *,
+    unmade: bool,
 ) -> None:
     rate = tally.seen / max(seconds, 1e-9)
     if screen.json:
@@ -250,12 +253,16 @@ def _report(
     counts = {**asdict(tally), "skipped": reading.skipped}
     shown = [name for name in counts if counts[name] or name in ("added", "replaced", "unchanged")]
     parts = ", ".join(f"{counts[name]:,} {name}" for name in shown)
-    screen.show(f"{to}: {documents(held)}", f"{parts} in {seconds:.1f} s ({rate:,.0f} documents/s)")
+    if not unmade:
+        screen.show(f"{to}: {documents(held)}", f"{parts} in {seconds:.1f} s ({rate:,.0f} documents/s)")
     for line in [*_told_fields(reading), *_told_unread(reading)]:
         screen.say(line)
     if others:
+        first = repr(shortened(others[0], 60))
         screen.say(
-            f"{documents(len(others))} in {to} are not in what was read now, such as {shortened(others[0], 60)!r}: "
+            f"1 document in {to} is not in what was read now, {first}: if its file is gone, --prune removes it"
+            if len(others) == 1
+            else f"{documents(len(others))} in {to} are not in what was read now, such as {first}: "
             "if their files are gone, --prune removes them"
         )
 
