@@ -25,6 +25,7 @@ from gossamer.errors import InputError, NotAnIndexError
 from gossamer.files import file_lock
 from gossamer.files.file_lock import LockFile
 from gossamer.index import Index
+from gossamer.lexical.scores import AUTO
 
 HEAVY = ("numba", "sklearn", "scipy", "torch", "onnxruntime", "transformers", "numpy", "sqlite3")
 
@@ -109,6 +110,10 @@ def test_every_command_takes_json_and_debug(command: tuple[str, ...], run: Run) 
 def test_help_fits_a_narrow_terminal(command: tuple[str, ...], run: Run) -> None:
     for line in run(*command, "--help", columns=60).stdout.splitlines():
         assert cell_len(line) <= 60
+
+
+def test_help_says_what_words_weigh(run: Run) -> None:
+    assert f"{AUTO[0]} to {AUTO[2]}, by the query" in run("search", "--help", columns=200).stdout
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -196,10 +201,12 @@ def test_usage_errors_are_two(run: Run, ready: Path) -> None:
     [
         (("search", "{missing}", "x"), "there is no index at .*make one with: gossamer index FILES --to"),
         (("info", "{folder}"), "is not an index"),
+        (("search", "{texts}", "x"), "texts.jsonl is a file, not an index"),
         (("backup", "{missing}", "{missing}.copy"), "there is no index at .*make one with: gossamer index"),
         (("search", "{ready}", "x", "--where", '{"year": {"$near": 3}}'), r"\$near"),
         (("search", "{ready}", "x", "--within", "999999"), "999999"),
         (("explain", "{ready}", "x", "unicorn"), "id 'unicorn' is not in the index, which holds 12 documents"),
+        (("explain", "{ready}", "fox", "at night"), "gossamer explain .*texts.gsm 'at night' fox"),
         (("tree", "{ready}", "--within", "999999"), "999999"),
         (("index", "{missing}", "--to", "{missing}.gsm"), "there is no file or folder"),
         (("index", "{texts}", "--to", "{ready}", "--encoder", "word2vec"), "no encoder 'word2vec'.*--encoder minilm"),
@@ -265,6 +272,28 @@ def test_words_without_quotes(run: Run, ready: Path) -> None:
     refused = run("search", ready, "how", "to", "bake", ok=False, columns=200)
     assert refused.exit_code == 2
     assert "put a query of several words in quotes: 'how to bake'" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("search", "{ready}", "-flask"), "no such option: -f; .* search INDEX -- -flask "),
+        (("search", "-k", "3", "{ready}", "-wolf forest", "-q"), " search INDEX -- '-wolf forest' "),
+        (("explain", "{ready}", "-wolf forest", "fox"), " explain INDEX -- '-wolf forest' DOC_ID "),
+        (("cluster", "search", "notes.cluster", "-flask"), " cluster search CLUSTER -- -flask "),
+        (("search", "{ready}", "x", "--nonsense"), "No such option: --nonsense"),
+    ],
+)
+def test_a_query_that_begins_with_a_dash(arguments: tuple[str, ...], says: str, run: Run, ready: Path) -> None:
+    refused = run(*(each.replace("{ready}", str(ready)) for each in arguments), ok=False, columns=300)
+    assert refused.exit_code == 2
+    assert re.search(says, refused.stderr)
+
+
+def test_a_query_after_two_dashes(run: Run, ready: Path) -> None:
+    for arguments in (("--json", ready, "--", "-wolves forest"), ("--json", "--", ready, "-wolves forest")):
+        assert "wolf" not in [hit["id"] for hit in json.loads(run("search", *arguments).stdout)["hits"]]
+    assert json.loads(run("explain", ready, "--json", "--", "-wolves forest", "fox").stdout)["id"] == "fox"
 
 
 def test_debug_shows_where_an_error_comes_from(run: Run, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -80,6 +82,9 @@ def test_a_second_run_uses_the_index_of_the_first(
     assert answer["documents"] == 300
     assert [each["query"] for each in answer["answers"]] == list(QUESTIONS)
     assert all(len(each["hits"]) == 3 for each in answer["answers"])
+    advised = re.search(r"gossamer (explain stdlib\.gsm .*)", second.stdout)
+    assert advised
+    run(*shlex.split(advised[1]))
 
     other = run("demo", "--encoder", "st:x", ok=False)
     assert other.exit_code == 1

@@ -140,8 +140,12 @@ def test_documents_of_files_that_are_gone(run: Run, tmp_path: Path) -> None:
     assert "--prune" not in run(*arguments).stderr
     (tmp_path / "b.txt").unlink()
     told = run(*arguments, columns=300).stderr
+    assert "x.gsm is not in what was read now, 'b.txt': if its file is gone, --prune removes it" in told
     assert "1 document in" in told
-    assert "not in what was read now, such as 'b.txt': if their files are gone, --prune removes them" in told
+    (tmp_path / "a.txt").rename(tmp_path / "c.txt")
+    told = run(*arguments, columns=300).stderr
+    assert "2 documents in" in told
+    assert "x.gsm are not in what was read now, such as 'a.txt': if their files are gone, --prune removes them" in told
     assert "--prune" not in run(*arguments, "--prune").stderr
 
 
@@ -267,6 +271,7 @@ def test_nothing_found_and_nothing_pruned(run: Run, own: Path, tmp_path: Path) -
     assert "no documents were found" in nothing.stderr
     unmade = run("index", tmp_path / "empty", "--to", tmp_path / "new.gsm", columns=300)
     assert "new.gsm was not made: check the paths" in unmade.stderr
+    assert unmade.stdout == ""
     assert not (tmp_path / "new.gsm").exists()
     refused = run("index", tmp_path / "empty", "--to", own, "--prune", ok=False)
     assert refused.exit_code == 1

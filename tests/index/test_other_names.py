@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import gossamer
 from bag import encode
-from gossamer import Index
+from gossamer import Index, VectorIndex
 from gossamer.errors import (
     DtypeError,
     EmptyTextError,
@@ -22,7 +23,18 @@ from gossamer.errors import (
     UnknownFieldWarning,
     UnknownIdError,
 )
-from gossamer.results.other_names import ADD, DOCUMENTS, NEAR_DUPLICATES, NEW, SEARCH, TABLE, TOPICS, UPDATE, Instead
+from gossamer.results.other_names import (
+    _VECTORS,
+    ADD,
+    DOCUMENTS,
+    NEAR_DUPLICATES,
+    NEW,
+    SEARCH,
+    TABLE,
+    TOPICS,
+    UPDATE,
+    Instead,
+)
 
 
 @pytest.fixture
@@ -63,6 +75,33 @@ def index() -> Index:
 def test_methods_of_other_libraries(index: Index, attempt: Callable[[Any], object], says: str) -> None:
     with pytest.raises(AttributeError, match=says):
         attempt(index)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "says"),
+    [
+        (lambda vx: vx.query([1, 0]), r"a VectorIndex has no 'query': here it is search\(Q, k=10\)"),
+        (lambda vx: vx.knn_query([1, 0]), r"search\(Q"),
+        (lambda vx: vx.get("a"), r"here it is path\(id\), where a document lies; an Index keeps what was added"),
+        (lambda vx: vx.ntotal, r"len\(vx\)"),
+        (lambda vx: vx.train([[1, 0]]), "nothing to train"),
+        (
+            lambda vx: type(vx).read_index("x"),
+            r"a VectorIndex has no 'read_index': here it is VectorIndex.load\(path\)",
+        ),
+        (lambda vx: vx.serach([1, 0]), r"a VectorIndex has no .serach.$"),
+    ],
+)
+def test_methods_of_libraries_for_vectors(attempt: Callable[[Any], object], says: str) -> None:
+    index = VectorIndex(dim=2)
+    with pytest.raises(AttributeError, match=says):
+        attempt(index)
+
+
+def test_hints_for_vectors_name_what_there_is_and_hide_nothing() -> None:
+    assert not set(_VECTORS) & set(dir(VectorIndex))
+    named = {re.split(r"\W", name.removeprefix("VectorIndex."))[0] for name in _VECTORS.values()}
+    assert named - {"len"} <= set(dir(VectorIndex))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from gossamer.errors import ParameterError
 from gossamer.explain.basic_level import basic_level, weights
 from gossamer.explain.concepts import Concepts
 from gossamer.explain.matching import matching
-from gossamer.explain.novelty import Baseline
+from gossamer.explain.novelty import Baseline, verdict
 from gossamer.tree.browsing import shown_children, shown_path
 from kernel_wrappers import log_p
 
@@ -258,6 +258,12 @@ def test_a_document_of_the_index_is_familiar(grown: Index) -> None:
     assert novelty.nearest is not None
     assert novelty.nearest.label in novelty.verdict
     assert "familiar" in novelty.verdict
+
+
+def test_a_verdict_quotes_a_label_once() -> None:
+    for label in ("“cats and dogs” and 7 like it", "“cats and dogs”"):
+        assert verdict(50.0, 0.5, 100, label).endswith(f"; the nearest concept is {label}")
+    assert verdict(50.0, 0.5, 100, "cats, dogs").endswith("; the nearest concept is “cats, dogs”")
 
 
 def test_no_answers_to_a_query_that_is_not_at_home(grown: Index) -> None:

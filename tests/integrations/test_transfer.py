@@ -137,7 +137,7 @@ def test_faiss_there_and_back_on_the_command_line(full: Index, tmp_path: Path) -
     with Index.create(tmp_path / "x.gsm", never) as saved:
         saved.add(TEXTS, IDS, METADATA, vectors=VECTORS)
     done = gossamer("export", tmp_path / "x.gsm", "--to", tmp_path / "x.faiss", "--json")
-    assert json.loads(done) == {"file": str(tmp_path / "x.faiss"), "passages": len(TEXTS)}
+    assert json.loads(done) == {"file": str(tmp_path / "x.faiss"), "documents": len(TEXTS), "passages": len(TEXTS)}
     _, nearest = faiss.read_index(str(tmp_path / "x.faiss")).search(VECTORS[3:4], 1)
     lines = [json.loads(line) for line in (tmp_path / "x.faiss.jsonl").read_text().splitlines()]
     assert lines[int(nearest[0, 0])] == {"id": "d3", "text": TEXTS[3]} | METADATA[3]
@@ -230,7 +230,10 @@ def test_parquet_on_the_command_line(tmp_path: Path) -> None:
     done = gossamer("import", "parquet", tmp_path / "x.parquet", "--to", tmp_path / "x.gsm")
     assert done.startswith("12 documents taken over in ")
     assert "holds 12" in " ".join(done.split())
-    gossamer("export", tmp_path / "x.gsm", "--to", tmp_path / "y.parquet")
+    done = " ".join(gossamer("export", tmp_path / "x.gsm", "--to", tmp_path / "y.parquet").split())
+    assert done.startswith("12 documents written to ")
+    assert "as 12 passages: a row for each passage" in done
+    assert f"for a copy of the index itself: gossamer backup {tmp_path / 'x.gsm'} COPY.gsm" in done
     (before,), (after,) = from_parquet(tmp_path / "x.parquet"), from_parquet(tmp_path / "y.parquet")
     assert before.ids == after.ids
     assert before.metadata == after.metadata
@@ -240,3 +243,13 @@ def test_parquet_on_the_command_line(tmp_path: Path) -> None:
     missing = gossamer("import", "parquet", tmp_path / "none.parquet", "--to", tmp_path / "z.gsm", fails=True)
     assert "cannot be read as Parquet" in missing
     assert not (tmp_path / "z.gsm").exists()
+
+
+def test_an_export_says_how_many_documents_its_rows_are_of(tmp_path: Path) -> None:
+    library("pyarrow", "parquet")
+    with Index.create(tmp_path / "x.gsm", "lsa", max_tokens=20) as ix:
+        ix.add([" ".join(f"{text}." for text in TEXTS), "the owl eats figs"])
+        passages = ix.info().passages
+    assert passages > 2
+    done = gossamer("export", tmp_path / "x.gsm", "--to", tmp_path / "x.parquet")
+    assert f"2 documents written to {tmp_path / 'x.parquet'}, as {passages} passages" in " ".join(done.split())

@@ -17,7 +17,7 @@ import gossamer
 from gossamer import AsyncClient, Client, Index, errors
 from gossamer.client.decoding import decode
 from gossamer.client.transport import error_of
-from gossamer.results import Document
+from gossamer.results import Document, Hits
 from gossamer.server.problems import PREFIX, problem_of, word_of
 from server.running import Running
 
@@ -183,6 +183,24 @@ def test_something_else_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         client, _, _ = answering(monkeypatch, answer)
         with pytest.raises(errors.ServiceError, match="version"):
             client.search("sun")
+
+
+def test_what_the_server_doubts_is_a_warning_at_the_line_of_the_caller() -> None:
+    doubt = "no document has the field 'yaer': did you mean 'year'?"
+    told = {"hits": [], "visited": 0, "warnings": [doubt]}
+    sent = httpx.MockTransport(lambda _: httpx.Response(200, json=told))
+
+    async def later() -> Hits:
+        async with AsyncClient("http://127.0.0.1:1", transport=sent) as client:
+            return await client.search("sun", where={"yaer": 1})
+
+    def now() -> Hits:
+        return Client("http://127.0.0.1:1", transport=sent).search("sun", where={"yaer": 1})
+
+    for ask in (now, lambda: asyncio.run(later())):
+        with pytest.warns(errors.UnknownFieldWarning) as caught:
+            assert ask().warnings == (doubt,)
+        assert [(str(each.message), each.filename) for each in caught] == [(doubt, __file__)]
 
 
 def test_a_stream_that_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from gossamer.cli import (
     transfer,
     tree,
 )
-from gossamer.cli.command import examples
+from gossamer.cli.command import TakesQuery, examples
 from gossamer.cli.extensions import add_extensions, add_hints
 
 
@@ -67,8 +67,8 @@ def options(
 
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=index.EXAMPLES)(index.index)
-app.command(epilog=search.EXAMPLES, context_settings={"allow_extra_args": True})(search.search)
-app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(cls=TakesQuery, epilog=search.EXAMPLES, context_settings={"allow_extra_args": True})(search.search)
+app.command(cls=TakesQuery, epilog=explain.EXAMPLES)(explain.explain)
 app.command(epilog=topics.EXAMPLES)(topics.topics)
 app.command(epilog=tree.EXAMPLES)(tree.tree)
 app.command(epilog=maintenance.INFO_EXAMPLES)(maintenance.info)

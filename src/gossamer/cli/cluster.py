@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gossamer.cli.command import command, examples
+from gossamer.cli.command import TakesQuery, command, examples
 from gossamer.cli.formatting import documents
 from gossamer.cli.opening import prepare_encoder
 from gossamer.cli.options import EncoderName, Hybrid, Json, Quiet, Weight, Where, Within, hybrid_weight, parse_where
@@ -181,10 +181,11 @@ def index(
 
 
 @app.command(
+    cls=TakesQuery,
     epilog=examples(
         'gossamer cluster search notes.cluster "how do plants make sugar"',
         'gossamer cluster search notes.cluster "floods" -k 5 --where \'{"year": {"$gte": 2020}}\' --json',
-    )
+    ),
 )
 @command
 def search(

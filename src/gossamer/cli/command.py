@@ -8,6 +8,7 @@ import errno
 import inspect
 import logging
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from functools import wraps
 from typing import Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from gossamer.errors import GossamerError, UnknownFieldWarning
 
@@ -24,6 +26,26 @@ INTERRUPTED = 130
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 _Debug = Annotated[bool, typer.Option("--debug", envvar="GOSSAMER_DEBUG", help="Show where an error comes from.")]
+
+
+class TakesQuery(TyperCommand):
+    """A command with a query, which begins with a dash where a word is excluded: as in -word."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments read; of a query taken for options, the error says where it has to stand."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            letter = getattr(error, "option_name", "")[1:]  # of -word, there is no option -w
+            query = next((each for each in given if each[:1] == "-" != each[1:2] and letter in each), None)
+            if type(error).__name__ != "NoSuchOption" or len(letter) != 1 or query is None:
+                raise
+            names = [str(each.metavar) for each in self.params if each.param_type_name == "argument"]
+        call = " ".join(f"-- {shlex.quote(query)}" if name == "QUERY" else name for name in names)
+        told = "a query that begins with a dash goes after --, and options before"
+        message = f"no such option: -{letter}; {told}: {ctx.command_path} {call}"
+        raise typer.BadParameter(message, ctx, param_hint="QUERY")
 
 
 def command(function: _Command) -> _Command:

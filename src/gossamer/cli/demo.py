@@ -71,7 +71,7 @@ def demo(
         about_it = {"index": str(to), "built": built, "documents": about.documents, "encoder": about.encoder}
         screen.emit({**about_it, "seconds": round(time.perf_counter() - start, 3), "answers": answers})
     else:
-        _what_next(to, screen)
+        _what_next(to, answers, screen)
 
 
 def _index(to: Path, encoder: str | None, limit: int | None, screen: Screen) -> tuple[Index, bool]:
@@ -136,12 +136,13 @@ def _ask(ix: Index, question: str, k: int, screen: Screen) -> dict[str, Any]:
     return answer
 
 
-def _what_next(to: Path, screen: Screen) -> None:
+def _what_next(to: Path, answers: list[dict[str, Any]], screen: Screen) -> None:
     index, gossamer = shlex.quote(str(to)), _as_called()
+    question, id = next((each["query"], each["hits"][0]["id"]) for each in answers if each["hits"])
     screen.show("", "Next:")
     for line in (
         f'{gossamer} search {index} "sort a list" --interactive',
-        f'{gossamer} explain {index} "{QUESTIONS[0]}" subprocess.run',
+        f'{gossamer} explain {index} "{question}" {shlex.quote(id)}',
         f"{gossamer} tree {index}",
         f"{gossamer} index YOUR_FILES --to yours.gsm",
     ):

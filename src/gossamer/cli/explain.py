@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ from gossamer.cli.formatting import excerpt
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import EncoderName, Hybrid, IndexPath, Json, Quiet, Weight, hybrid_weight
 from gossamer.cli.screen import Screen
+from gossamer.errors import UnknownIdError
 from gossamer.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -48,6 +50,11 @@ def explain(
     """
     screen = Screen(json=json, quiet=quiet)
     with opened(index, screen, encoder=encoder) as ix:
+        if document not in ix and query in ix:
+            raise UnknownIdError(
+                f"there is no document {document!r}, but {query!r} is one, and the query comes first: "
+                f"gossamer explain {shlex.join([str(index), document, query])}"
+            )
         prepare_encoder(ix.info().encoder, screen)
         with screen.working("explaining"):
             why = ix.explain(query, document, hybrid=hybrid_weight(hybrid, weight))

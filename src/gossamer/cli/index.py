@@ -20,7 +20,7 @@ from gossamer.cli.opening import is_index, opened, prepare_encoder
 from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
 from gossamer.errors import InputError, NotAnIndexError, ParameterError
-from gossamer.plain_text import shortened
+from gossamer.plain_text import counted, shortened
 
 if TYPE_CHECKING:
     from gossamer.index import Index
@@ -134,18 +134,21 @@ def index(
         ingest = Ingest(ix, tally, on_error=on_error.value, learns=learns)
         stopped = _run(ingest, reading, size, prune, screen)
         held, others = len(ix), [] if stopped or not tally.seen else ingest.others()
+    unmade = made and not held and not tally.seen and not stopped
     refused = prune and bool(reading.broken)
-    _report(screen, to, tally, reading, time.perf_counter() - start, held, stopped, others, refused)
+    _report(
+        screen, to, tally, reading, time.perf_counter() - start, held, stopped, others, unmade=unmade, refused=refused
+    )  # fmt: skip
+    if unmade:
+        shutil.rmtree(to)  # else the next run could not choose its encoder
     if not tally.seen and not stopped:
-        if made and not held:
-            shutil.rmtree(to)  # else the next run could not choose its encoder
-        unmade = f", so {to} was not made" if made and not held else ""
-        screen.say(f"no documents were found{unmade}: check the paths, or choose files with --glob")
+        so = f", so {to} was not made" if unmade else ""
+        screen.say(f"no documents were found{so}: check the paths, or choose files with --glob")
     if stopped:
         screen.say(f"stopped: {documents(held)} in {to}; run the same command again to go on")
         raise typer.Exit(INTERRUPTED)
     if refused:
-        what = f"{reading.broken:,} {'input' if reading.broken == 1 else 'inputs'}"
+        what = counted(reading.broken, "input")
         screen.err.print(
             f"error: nothing was pruned, since {what} could not be read: mend or leave out what is named above"
         )
@@ -238,9 +241,15 @@ def _report(
     held: int,
     stopped: bool,
     others: Sequence[str],
+    *,
+    unmade: bool,
     refused: bool,
 ) -> None:
-    """Tell what a run has done. `refused`: nothing was pruned, since something could not be read."""
+    """Tell what a run has done.
+
+    `unmade`: there is no index, since there was nothing to put into it. `refused`: nothing was pruned, since something
+    could not be read.
+    """
     rate = tally.seen / max(seconds, 1e-9)
     if screen.json:
         left_out = {name: getattr(reading, name) for name in _LEFT_OUT}
@@ -256,14 +265,18 @@ def _report(
     counts = {**asdict(tally), "skipped": reading.skipped}
     shown = [name for name in counts if counts[name] or name in ("added", "replaced", "unchanged")]
     parts = ", ".join(f"{counts[name]:,} {name}" for name in shown)
-    screen.show(f"{to}: {documents(held)}", f"{parts} in {seconds:.1f} s ({rate:,.0f} documents/s)")
+    if not unmade:
+        screen.show(f"{to}: {documents(held)}", f"{parts} in {seconds:.1f} s ({rate:,.0f} documents/s)")
     for line in [*_told_fields(reading), *_told_unread(reading)]:
         screen.say(line)
     if others:
-        cure = "mend what could not be read, then --prune removes them" if refused else "--prune removes them"
+        first = repr(shortened(others[0], 60))
+        cure = "mend what could not be read, then --prune" if refused else "--prune"
         screen.say(
-            f"{documents(len(others))} in {to} are not in what was read now, such as {shortened(others[0], 60)!r}: "
-            f"if their files are gone, {cure}"
+            f"1 document in {to} is not in what was read now, {first}: if its file is gone, {cure} removes it"
+            if len(others) == 1
+            else f"{documents(len(others))} in {to} are not in what was read now, such as {first}: "
+            f"if their files are gone, {cure} removes them"
         )
 
 

@@ -50,7 +50,9 @@ Where: TypeAlias = Annotated[
 ]
 Within: TypeAlias = Annotated[int | None, typer.Option(metavar="ID", help="Only below this concept (see tree).")]
 Hybrid: TypeAlias = Annotated[bool, typer.Option("--hybrid/--no-hybrid", help="Let shared words count too.")]
-Weight: TypeAlias = Annotated[float | None, typer.Option(min=0.0, help="How much shared words count (usually 0.15).")]
+Weight: TypeAlias = Annotated[
+    float | None, typer.Option(min=0.0, help="How much shared words count; without it 0.1 to 0.4, by the query.")
+]
 
 
 def parse_where(text: str | None) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import time
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from gossamer.cli.opening import opened
 from gossamer.cli.options import EncoderName, IndexPath, Json, Quiet, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
 from gossamer.errors import DimensionError, InputError
+from gossamer.plain_text import counted
 
 if TYPE_CHECKING:
     from gossamer.integrations.transfer import Rows
@@ -184,8 +186,9 @@ def export(
         raise InputError(f"{to} ends neither in .parquet nor in .faiss: name the file by what it shall be")
     screen = Screen(json=json, quiet=quiet)
     with opened(index, screen, encoder=Unloaded() if encoder is None else encoder) as ix, screen.working("writing"):
-        written = writers[to.suffix](ix, to)
+        written, held = writers[to.suffix](ix, to), len(ix)
     if screen.json:
-        screen.emit({"file": str(to), "passages": written})
-    else:
-        screen.show(f"{written:,} passages written to {to}")
+        screen.emit({"file": str(to), "documents": held, "passages": written})
+        return
+    screen.show(f"{documents(held)} written to {to}, as {counted(written, 'passage')}: a row for each passage")
+    screen.say(f"for a copy of the index itself: gossamer backup {shlex.quote(str(index))} COPY.gsm")

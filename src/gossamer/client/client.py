@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, TypeVar, overload
+from warnings import warn
 
 from gossamer.client import calls, transport
 from gossamer.client.calls import Call, Vector
+from gossamer.errors import UnknownFieldWarning
 from gossamer.results import (
     Concept,
     ConceptChange,
@@ -135,13 +137,16 @@ class Client(transport.BaseClient):
 
         An answer then is as short as the passages and the metadata of its hits, however long the documents are.
         """
-        return self._do(
+        hits = self._do(
             calls.search(
                 query, vector, k=k, where=where, within=within, hybrid=hybrid, recall=recall, explain=explain,
                 min_confidence=min_confidence, diversity=diversity, group_by=group_by, boost=boost, method=method,
                 text=text,
             )
         )  # fmt: skip
+        for message in hits.warnings:
+            warn(message, UnknownFieldWarning, stacklevel=3)  # past the decorator
+        return hits
 
     def explain(
         self, query: str | None, id: str, *, k: int = 10, hybrid: bool | float = True, vector: Vector = None

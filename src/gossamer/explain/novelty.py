@@ -46,7 +46,8 @@ class Baseline:
 
 def verdict(percentile: float, confidence: float, documents: int, label: str) -> str:
     """The result as a sentence. `documents` is the size of the baseline, `label` that of the nearest concept."""
-    nearest = f"the nearest concept is “{label}”"
+    name = label if "“" in label else f"“{label}”"  # that of a concept without terms quotes a text
+    nearest = f"the nearest concept is {name}"
     if documents < 20:
         return f"with {documents} documents to compare, nothing can be said; {nearest}"
     if confidence < 0.02:

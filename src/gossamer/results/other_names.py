@@ -72,6 +72,25 @@ _METHODS: Final = {
     "hierarchical_topics": "concepts(), or topics(levels=[8, 40])",
 }
 
+_VECTORS: Final = {
+    **dict.fromkeys(("query", "knn_query", "kneighbors", "range_search", "find", "vector_search"), "search(Q, k=10)"),
+    **dict.fromkeys(("upsert", "insert", "append", "extend", "add_items", "add_with_ids"), "add(E, ids)"),
+    **dict.fromkeys(("fit", "train", "build", "init_index"), "add(E, ids): there is nothing to train"),
+    **dict.fromkeys(("remove_ids", "mark_deleted", "drop", "pop"), "delete(ids)"),
+    **dict.fromkeys(
+        ("get", "get_items", "reconstruct", "fetch"),
+        "path(id), where a document lies; an Index keeps what was added, and has get(ids) and vectors(ids)",
+    ),
+    **dict.fromkeys(("ids", "get_ids_list", "keys"), "documents_below(vx.tree.root)"),
+    **dict.fromkeys(("ntotal", "count", "size", "get_current_count", "element_count"), "len(vx)"),
+    **dict.fromkeys(("d", "dimension", "ndim"), "dim"),
+    **dict.fromkeys(("set_ef", "efSearch", "nprobe"), "search(Q, k, recall=0.98)"),
+    **dict.fromkeys(("save_index", "write_index", "dump", "persist", "backup"), "save(path)"),
+    **dict.fromkeys(("load_index", "read_index", "restore", "open"), "VectorIndex.load(path)"),
+    **dict.fromkeys(("topics", "clusters", "labels_"), "cut(n)"),
+}
+"""The same for `VectorIndex`, for which FAISS, hnswlib and scikit-learn have names, too."""
+
 _TOPICS: Final = {
     **dict.fromkeys(("get_topic_info", "topic_info", "to_df", "get_document_info"), "to_pandas(), or rows()"),
     **dict.fromkeys(("topics", "groups", "clusters", "get_topics", "get_topic"), "concepts, each with label and terms"),
@@ -184,7 +203,7 @@ NEW: Final = {
 def unknown_attribute(owner: object, name: str) -> AttributeError:
     """The error for a name that an object, or a class, does not have."""
     kind = owner.__name__ if isinstance(owner, type) else type(owner).__name__
-    names = {"Topics": _TOPICS, "Hits": _HITS, "Hit": _HIT}.get(kind, _METHODS)
+    names = {"VectorIndex": _VECTORS, "Topics": _TOPICS, "Hits": _HITS, "Hit": _HIT}.get(kind, _METHODS)
     hint = f": here it is {names[name]}" if name in names else ""
     article = "" if kind in ("Hits", "Topics") else "an " if kind[0] in "AI" else "a "
     if kind == "Hits" and not hint and not name.startswith("_"):

@@ -20,6 +20,10 @@ _INSPECTIONS: Final = 3
 
 def check_is_index(layout: Layout) -> None:
     """Raise unless there is an index in a folder."""
+    if layout.folder.is_file():
+        raise NotAnIndexError(
+            f"{layout.folder} is a file, not an index, which is a folder: gossamer index makes one of files"
+        )
     if not layout.folder.is_dir():
         raise NotAnIndexError(f"there is no index at {layout.folder}: make one with Index.create or gossamer index")
     if layout.documents.is_file():

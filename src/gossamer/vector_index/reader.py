@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from gossamer.checks import as_vectors
 from gossamer.errors import ParameterError, StateError
 from gossamer.rank.cosines import CosineBounds, cosine_bounds, cosines, narrower_bounds
 from gossamer.results import ConceptChange, DocId
+from gossamer.results.other_names import TellingNames, unknown_attribute
 from gossamer.tree.arrays import Meta
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.views import paths_to
@@ -19,10 +21,15 @@ from gossamer.vector_index.state import VectorState
 from gossamer.whitening.whitening import Whitening
 
 
-class VectorReader:
+class VectorReader(metaclass=TellingNames):
     """The part of `VectorIndex` that looks at it."""
 
     state: VectorState
+
+    if not TYPE_CHECKING:  # else types would not find misspelt names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise unknown_attribute(self, name)
 
     @contextmanager
     def _reading(self) -> Iterator[VectorState]:
