@@ -216,3 +216,24 @@ def test_a_fork_waits_for_a_renewal(tmp_path: Path) -> None:
         vectors.settle()
     vectors.check()
     assert len(vectors) == 2000
+
+
+def test_a_program_opens_an_index_as_it_ends(tmp_path: Path) -> None:
+    """The interpreter's own threads take no more work then."""
+    path = tmp_path / "a.gsm"
+    with Index.create(path, encode) as index:
+        index.add([f"moon {at}" for at in range(300)])
+    program = f"""
+import atexit, sys
+sys.path.insert(0, {str(Path(__file__).parent.parent)!r})
+from bag import encode
+from gossamer import Index
+
+@atexit.register
+def last():
+    with Index.open({str(path)!r}, encode) as index:
+        index.add("at the end")
+        print(len(index))
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "301\n", done.stderr

@@ -369,3 +369,67 @@ def test_interrupted_while_it_waits(path: Path) -> None:
     with Index.open(path, encode) as index:
         assert np.array_equal(sorted(index.ids()), ["a", "b"])
         index.add("stone", "c")
+
+
+AN_INTERRUPTED_QUERY = """
+import subprocess, sys
+sys.path.insert(0, {tests!r})
+from bag import encode
+from gossamer import Index
+
+path = {path!r}
+if len(sys.argv) > 1:
+    with Index.open(path, encode) as index:
+        index.add("from another process", "other")
+    sys.exit()
+index = Index.create(path, encode)
+index.add(["the moon"] * 20, [f"m{{at}}" for at in range(20)])
+kept = index.state.store.database.begin().execute("SELECT * FROM documents")
+kept.fetchone()
+index.state.store.database.rollback()  # the traceback of a KeyboardInterrupt keeps the query
+subprocess.run([sys.executable, __file__, "other"], check=True)
+index.add("afterwards", "c")
+assert len(index) == 22
+index.check()
+index.close()
+"""
+
+
+def test_a_query_that_was_interrupted_does_not_keep_others_writes_away(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    tests = str(Path(__file__).parent.parent)
+    program.write_text(AN_INTERRUPTED_QUERY.format(tests=tests, path=str(tmp_path / "a.gsm")))
+    subprocess.run([sys.executable, str(program)], check=True, timeout=120)
+
+
+INTERRUPT_AT_A_LOCK = """
+import sys, threading
+sys.path.insert(0, {tests!r})
+from bag import encode
+from gossamer import Index
+
+index = Index.create({path!r}, encode)
+index.add(["the moon", "the river"], ["a", "b"])
+code = threading.Condition.__exit__.__code__
+interrupted = []
+
+def trace(frame, event, argument):  # Ctrl-C at the first instruction of what leaves a lock
+    if frame.f_code is code and frame.f_back.f_code.co_name == "wake" and not interrupted:
+        interrupted.append(True)
+        raise KeyboardInterrupt
+
+sys.settrace(trace)
+try:
+    index.add("the sun", "c")
+except KeyboardInterrupt:
+    pass
+sys.settrace(None)
+index.close()
+print("closed")
+"""
+
+
+def test_ctrl_c_at_a_lock_of_the_labels_does_not_keep_an_index_from_closing(tmp_path: Path) -> None:
+    program = INTERRUPT_AT_A_LOCK.format(tests=str(Path(__file__).parent.parent), path=str(tmp_path / "a.gsm"))
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "closed\n"

@@ -111,6 +111,16 @@ def test_places_are_the_same_after_opening_again(own: Index, tmp_path: Path) -> 
         assert np.array_equal(again.plane(labels=False).positions, before.positions)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
+def test_places_of_few_documents_are_read_again(tmp_path: Path, n: int, caplog: pytest.LogCaptureFixture) -> None:
+    with Index.create(tmp_path / "few.gsm", encode) as index:
+        index.add([f"{'moon ' * (at + 1)}{'bread ' * (n - at)}" for at in range(n)])
+        before = index.plane(labels=False).positions
+    with Index.open(tmp_path / "few.gsm", encode) as again:
+        assert np.array_equal(again.plane(labels=False).positions, before)
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("damage", ["missing", "cut", "other"])
 def test_damaged_places_are_made_again(own: Index, tmp_path: Path, damage: str) -> None:
     before = own.plane(labels=False)

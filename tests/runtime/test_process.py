@@ -53,3 +53,44 @@ def test_a_child_that_was_forked_while_a_kernel_is_compiled_ends_as_usual(tmp_pa
         [sys.executable, "-c", FORK_WHILE_COMPILING], check=True,
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "GOSSAMER_COMPILE_WORKERS": "0"},
     )  # fmt: skip
+
+
+INTERRUPT_WHILE_FORKING = """
+import os, signal, threading, time
+from gossamer.runtime import process
+from gossamer.runtime.process import no_fork
+
+started, done = threading.Event(), threading.Event()
+
+def work():
+    with no_fork():
+        started.set()
+        done.wait()
+
+thread = threading.Thread(target=work)
+thread.start()
+started.wait()
+threading.Timer(.2, lambda: signal.raise_signal(signal.SIGINT)).start()
+threading.Timer(.5, done.set).start()
+try:
+    start = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        again = os.fork()  # nothing keeps the child from forking
+        if again == 0:
+            os._exit(0)
+        os._exit(os.waitpid(again, 0)[1] or process._at_work)
+    waited = time.monotonic() - start
+    assert os.waitpid(child, 0)[1] == 0
+    time.sleep(5)
+except KeyboardInterrupt:
+    print(waited > .4, process._forks_waiting)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_ctrl_c_while_a_fork_waits_is_told_after_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPT_WHILE_FORKING], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "True 0\n", done.stderr

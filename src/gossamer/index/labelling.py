@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from threading import Condition, Lock, Thread, current_thread
+from threading import Condition, Lock, RLock, Thread, current_thread
 from typing import Any, Final, NamedTuple
 from weakref import WeakMethod
 
@@ -138,7 +138,8 @@ class Labelling:
         self._given_by = str(getattr(labeller, "name", ""))  # a model is known again by its name
         self._freeze, self._texts, self._meaning = WeakMethod(freeze), WeakMethod(texts), WeakMethod(meaning)
         self._one_pass, self._one_naming, self._one_save, self._publishing = Lock(), Lock(), Lock(), Lock()
-        self._waiting = Condition()
+        self._mutex = RLock()
+        self._waiting = Condition(self._mutex)  # entering the lock itself cannot be interrupted half-way
         self._thread: Thread | None = None
         self._changed = 0.0  # when the first change came that is not labelled; 0 without one
         self._latest = 0.0
@@ -176,7 +177,7 @@ class Labelling:
 
     def wake(self) -> None:
         """Say that the tree has changed: its labels are made soon, in another thread."""
-        with self._waiting:
+        with self._mutex:
             now = time.monotonic()
             self._changed, self._latest = self._changed or now, now
             if self._thread is None and not self._stopped:
@@ -212,7 +213,7 @@ class Labelling:
 
         While a labeller is at work it is not waited for: when it answers, the thread ends and changes nothing.
         """
-        with self._waiting:
+        with self._mutex:
             self._stopped = True
             self._waiting.notify_all()
             thread = self._thread
@@ -273,13 +274,13 @@ class Labelling:
         except _ChangedError:
             return True
         except BaseException:
-            with self._waiting:
+            with self._mutex:
                 self._thread = None
             raise
         return False
 
     def _wait_until_quiet(self) -> bool:
-        with self._waiting:
+        with self._mutex:
             while not self._stopped and self._changed:
                 longest = max(_LONGEST, _SELDOM * self._took)
                 left = min(self._latest + _QUIET, self._changed + longest) - time.monotonic()
@@ -307,13 +308,13 @@ class Labelling:
 
     def _pass(self, pause: Pause) -> int:
         """Make the labels of the tree as it is now; returns how many were made anew. The caller holds `_one_pass`."""
-        with self._waiting:
+        with self._mutex:
             changed, self._changed = self._changed, 0.0
         start = time.monotonic()
         try:
             return self._made(pause)
         except BaseException:
-            with self._waiting:
+            with self._mutex:
                 self._changed = self._changed or changed
             raise
         finally:

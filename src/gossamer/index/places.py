@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.array_types import Floats, Longs
+from gossamer.checks import LARGEST
 from gossamer.errors import GossamerError
 from gossamer.files.bundle import Bundle, read_bundle, write_bundle
 from gossamer.results import Plane
@@ -75,7 +76,7 @@ def load(store: Store, operation: int) -> Places | None:
         positions = bundle.numbers("positions", np.float32, len(passages), 2, least=0.0, most=1.0)
         if (np.diff(passages) <= 0).any():
             return None
-        unit = bundle.number("unit", 0.0, 1.0)
+        unit = bundle.number("unit", 0.0, LARGEST)
         coherence = bundle.number("coherence", 0.0, 1.0)
         return Places(passages, positions, unit, bundle.whole("loose"), coherence, bundle.whole("operation"))
     except (GossamerError, OSError) as error:

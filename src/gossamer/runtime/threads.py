@@ -3,7 +3,7 @@
 import atexit
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
 from threading import local
@@ -49,7 +49,13 @@ def in_threads(work: Callable[[int, int], None], items: int, *, threads: int | N
         work(0, items)
         return
     bounds = [items * part // parts for part in range(parts + 1)]
-    jobs = [_pool(os.getpid()).submit(work, *bounds[part : part + 2]) for part in range(parts)]
+    jobs: list[Future[None]] = []
+    try:
+        jobs.extend(_pool(os.getpid()).submit(work, *bounds[part : part + 2]) for part in range(parts))
+    except RuntimeError:  # the interpreter is ending, and takes no more work: this is a function of atexit
+        wait(jobs)
+        work(0, items)
+        return
     try:
         for job in jobs:
             job.result()

@@ -39,6 +39,14 @@ class _Connection(sqlite3.Connection):
     """A connection that can be held in a `WeakSet`, so that one lost on Ctrl-C is closed by the garbage collector."""
 
 
+def _prepare_for_writing(db: sqlite3.Connection) -> None:
+    db.execute(f"PRAGMA page_size = {_PAGE}")  # of a new file; others keep theirs
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
+    db.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone does not reach the disk
+    db.execute("PRAGMA wal_autocheckpoint = 0")  # `Store` decides when, see `pages`
+
+
 class Database:
     """The connections of one index."""
 
@@ -71,11 +79,7 @@ class Database:
         if self._file is not None and self._file.exists():
             self.inode = _inode(self._file)
         if self._file is not None and self._writable:
-            self._main.execute(f"PRAGMA page_size = {_PAGE}")  # of a new file; others keep theirs
-            self._main.execute("PRAGMA journal_mode = WAL")
-            self._main.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
-            self._main.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone does not reach the disk
-            self._main.execute("PRAGMA wal_autocheckpoint = 0")  # `Store` decides when, see `pages`
+            _prepare_for_writing(self._main)
         elif self._file is not None:
             self._idle.append(self._first_reader())
 
@@ -120,8 +124,23 @@ class Database:
         with translated(self.where):
             self._check_open()
             self.rollback()  # a transaction that was interrupted before it could be rolled back
-            self._main.execute("BEGIN IMMEDIATE")
+            try:
+                self._main.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY_SNAPSHOT:
+                    raise
+                self._replace_main()
+                self._main.execute("BEGIN IMMEDIATE")
             return self._main
+
+    def _replace_main(self) -> None:
+        """Write by a new connection.
+
+        A query that Ctrl-C interrupted, and that its traceback holds, keeps the old one at an earlier state.
+        """
+        before, self._main = self._main, self._connect("rw")
+        _prepare_for_writing(self._main)
+        before.close()
 
     def commit(self) -> None:
         """Commit the transaction: it is durable on return."""

@@ -338,7 +338,8 @@ class Renewal:
         self.due = due
         self._policy = policy
         self._changes: deque[Change] = deque()
-        self._state = threading.Condition()
+        self._mutex = threading.RLock()
+        self._state = threading.Condition(self._mutex)  # entering the lock itself cannot be interrupted half-way
         self._ended = self._cancelled = False
         self._copied = threading.Event()
         self._core: Core | None = None  # once it is made; it has all changes when `_changes` is empty
@@ -357,7 +358,7 @@ class Renewal:
             if not self._cancelled:
                 _log.warning("the tree could not be renewed, the one in use stays: %r", error)
         finally:
-            with self._state:
+            with self._mutex:
                 self._ended = True
                 self._copied.set()
                 self._state.notify_all()
@@ -366,7 +367,7 @@ class Renewal:
         with no_fork():
             core = renewed(start, self._policy, self._policy.no_rows, self._check, self._copied.set)
         del start
-        with self._state:
+        with self._mutex:
             self._core = core
             self._state.notify_all()
         while True:
@@ -374,7 +375,7 @@ class Renewal:
             E = np.concatenate([came for came, _ in changes]) if len(changes) > 1 else changes[0][0]
             with no_fork():
                 core.apply(E, changes[-1][1])
-            with self._state:
+            with self._mutex:
                 for _ in changes:
                     self._changes.popleft()
                 self._state.notify_all()
@@ -388,7 +389,7 @@ class Renewal:
 
         Of several, the last alone may remove documents: insertion comes before removal.
         """
-        with self._state:
+        with self._mutex:
             while not self._changes and not self._cancelled:
                 self._state.wait()
             self._check(1.0)
@@ -403,7 +404,7 @@ class Renewal:
 
     def follow(self, change: Change) -> None:
         """Note a change that was made to the index."""
-        with self._state:
+        with self._mutex:
             self._changes.append(change)
             self._state.notify_all()
 
@@ -418,7 +419,7 @@ class Renewal:
         It takes in changes faster than they come, so the last of them need not wait long.
         """
         until = time.monotonic() + _PACE
-        with self._state:
+        with self._mutex:
             while len(self._changes) > 2 * left and not self._ended and self._is_here():
                 if not self._state.wait(until - time.monotonic()) or time.monotonic() > until:
                     return
@@ -428,7 +429,7 @@ class Renewal:
 
         Until `cancel` it goes on to take in changes: the one that it was finished for may fail before it is made.
         """
-        with self._state:
+        with self._mutex:
             while (self._core is None or self._changes) and not self._ended and self._is_here():
                 self._state.wait(deadline.left() or 0.1)
                 deadline.check()
@@ -438,7 +439,7 @@ class Renewal:
         """End the thread, soon; the new core is in use, or not wanted any more."""
         if self._finalizer is not None:
             self._finalizer.detach()
-        with self._state:
+        with self._mutex:
             self._cancelled = True
             self._state.notify_all()
 
