@@ -49,7 +49,7 @@ RECALLS: Final = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 RECALL: Final = 0.985
 """The share that a search aims for unless it is told otherwise."""
 
-RECALL_WITH_WORDS: Final = 0.965
+RECALL_WITH_WORDS: Final = 0.95
 """The same for a search with words. The documents that words lift are found on whatever shard they are."""
 
 
