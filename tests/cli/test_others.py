@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import zlib
 from contextlib import closing
@@ -164,3 +165,13 @@ def test_another_encoder(run: Run, tmp_path: Path) -> None:
     assert (answer["encoder"], answer["encoded"]) == ("lsa?components=8", answer["documents"])
     assert "lsa" in run("reencode", tmp_path / "a.gsm", "--to", "lsa").stdout
     assert "no-such" in run("reencode", tmp_path / "a.gsm", "--to", "no-such", ok=False).output
+
+
+def test_a_repaired_index_has_labels(run: Run, own: Path) -> None:
+    with (own / "documents.sqlite").open("r+b") as file:
+        file.seek(os.path.getsize(own / "documents.sqlite") // 2)
+        file.write(bytes(4096))
+    done = read(run, "repair", own)
+    assert not done["was_sound"]
+    assert read(run, "info", own)["documents"] == done["documents"]
+    assert (own / "labels").exists(), "searches only read, and find them there"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -15,6 +16,7 @@ from gossamer.cli.formatting import documents
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import EncoderName, IndexPath, Json, Quiet, Where, complete_encoder, parse_where
 from gossamer.cli.screen import Screen
+from gossamer.errors import GossamerError
 from gossamer.plain_text import one_line, shortened
 
 if TYPE_CHECKING:
@@ -260,6 +262,9 @@ def repair(
     with screen.bar("repairing", "texts") as bar:
         bar(0, None)
         done = Index.repair(index, encoder, progress=bar)
+    if not done.was_sound:
+        with suppress(GossamerError), screen.working("labelling"), Index.open(index, encoder) as ix:
+            ix.labels()  # so that searches, which only read, have them
     if screen.json:
         screen.emit({**asdict(done), "was_sound": done.was_sound})
         return
