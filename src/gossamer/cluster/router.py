@@ -46,7 +46,7 @@ _NEAREST: Final = 10
 RECALLS: Final = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 """Shares of the ten nearest documents for which the slack is measured; between two of them it is interpolated."""
 
-RECALL: Final = 0.985
+RECALL: Final = 0.98
 """The share that a search aims for unless it is told otherwise."""
 
 RECALL_WITH_WORDS: Final = 0.95
