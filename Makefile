@@ -66,8 +66,8 @@ test: lint
 
 # The short part: what touches every dependency of the core and of the extras onnx, parquet, serve and client. Each
 # environment has a kernel cache of its own, since Numba throws away what another version of it has cached.
-# Most of the time goes into compiling, once, which is where an old Numba would fail. Slow tests of threads and processes
-# are left out. The server comes last: its clients wait 30 s, not for a compiler.
+# Most of the time goes into compiling, once, which is where an old Numba would fail: it is done before the tests, since
+# clients of a server wait 30 s, and not for a compiler. Slow tests of threads and processes are left out.
 RUNTIME := --editable ".[onnx,parquet,serve,client]"
 SHORT := -m pytest -n 1 -k "not (beside or pipe or completion or tls or read_only or locked or wanted)" \
     tests/store/test_store.py tests/cli/test_app.py tests/encoders/test_onnx.py tests/readers/test_parquet.py \
@@ -85,6 +85,7 @@ SHORT := -m pytest -n 1 -k "not (beside or pipe or completion or tls or read_onl
 install-lowest: .venv-lowest/.installed
 
 test-lowest: .venv-lowest/.installed
+	NUMBA_CACHE_DIR="$(CURDIR)/.venv-lowest/kernels" .venv-lowest/bin/python -m gossamer.runtime.compiling
 	NUMBA_CACHE_DIR="$(CURDIR)/.venv-lowest/kernels" .venv-lowest/bin/python $(SHORT)
 
 # Frameworks bring plugins of pytest and pin much, so they have an environment of their own. Their newest versions that
@@ -101,6 +102,7 @@ test-lowest: .venv-lowest/.installed
 install-integrations: .venv-integrations/.installed
 
 test-integrations: .venv-integrations/.installed
+	NUMBA_CACHE_DIR="$(CURDIR)/.venv-integrations/kernels" .venv-integrations/bin/python -m gossamer.runtime.compiling
 	NUMBA_CACHE_DIR="$(CURDIR)/.venv-integrations/kernels" HAYSTACK_TELEMETRY_ENABLED=False SCIPY_ARRAY_API=1 \
 	    .venv-integrations/bin/python -m pytest -n 1 -rs --benchmark-disable -o asyncio_mode=auto \
 	    -o asyncio_default_fixture_loop_scope=function tests/integrations tests/cluster src/gossamer/cluster
