@@ -98,6 +98,11 @@ def copies(cluster: Cluster, id: str) -> list[str]:
     return [found[id].text for found in answers.of.values() if id in found]
 
 
+def moved(cluster: Cluster, pids: set[int]) -> int:
+    """How many of these processes are no shard's any more."""
+    return len(pids - {each.pid for each in cluster.status().shards})
+
+
 def main(folder: Path) -> None:
     faulthandler.dump_traceback_later(200, exit=True)
     from ray.cluster_utils import Cluster as Nodes
@@ -131,8 +136,9 @@ def main(folder: Path) -> None:
         # A node is killed, with all that runs there.
         start, pids = time.monotonic(), {each.pid for each in cluster.status().shards}
         nodes.remove_node(second, allow_graceful=False)
+        until(lambda: not is_whole(cluster) or moved(cluster, pids), 60.0)  # its processes die a moment later
         seen["node: whole again"] = until(lambda: is_whole(cluster), 90.0)
-        seen["node: shards moved"] = len(pids - {each.pid for each in cluster.status().shards})
+        seen["node: shards moved"] = moved(cluster, pids)
         before = load.wanderings
         seen["node: changes go on"] = until(lambda: load.wanderings > before + 1)
         load.stop()
