@@ -51,7 +51,7 @@ from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.cuts import best_cut
 from gossamer.tree.identity import keep_ids
 from gossamer.tree.insertion import descents
-from gossamer.tree.moments import compute_moments, rows_to_save
+from gossamer.tree.moments import compute_moments, moments_to_save
 from gossamer.tree.placement import insert_by_scan, landings
 from gossamer.tree.rebuild import BuildOptions, add_leaves, rebuild_arrays, total_utility, without_concepts
 from gossamer.tree.removal import remove_documents
@@ -416,7 +416,7 @@ def _flag(w: World) -> None:
 
 def _moments(w: World) -> None:
     t = _copied(w.t)
-    compute_moments(t, rows_to_save(t))
+    compute_moments(t, moments_to_save(t).rows)
 
 
 def _validate(w: World) -> None:

@@ -126,7 +126,7 @@ class Concepts:
 
     def _find(self, tree: CobwebTree, words: Wording, paths: list[Path]) -> Mapping[int, _Described]:
         """All nodes of these paths as they are now. Where all are cached, no lock is taken."""
-        now, labels = int(tree.arrays.meta[Meta.CHANGES]), words.labels
+        now, labels = int(tree.skeleton.meta[Meta.CHANGES]), words.labels
         # `_known` is read after the tree: `_renew` sets them in the other order.
         known = self._known if self._tree is not None and self._tree() is tree and self._made is words.tree_made else {}
         found: dict[int, _Described] = {}
@@ -149,7 +149,7 @@ class Concepts:
         """Nodes that are not cached or may have changed, given with the paths that lead to them."""
         if self._tree is None or self._tree() is not tree or self._made is not words.tree_made:
             self._known, self._tree, self._made = {}, ref(tree), words.tree_made
-        t, known, labels = tree.arrays, self._known, words.labels
+        t, known, labels = tree.skeleton, self._known, words.labels
         inner = [node for node, count in zip(path_of, t.n_children[list(path_of)].tolist(), strict=True) if count]
         label_of = {node: words.label_of(t, node) for node in inner}
         weight_of = dict(zip(inner, weights(t, inner, tree.root), strict=True)) if inner else {}
@@ -164,7 +164,7 @@ class Concepts:
                 found[node] = each
             else:
                 fresh[node] = path
-        for node, concept in zip(fresh, _concepts(t, words, fresh, label_of) if fresh else (), strict=True):
+        for node, concept in zip(fresh, _concepts(tree, words, fresh, label_of) if fresh else (), strict=True):
             known.pop(node, None)  # so that it counts as new
             each = _Described(concept, label_of.get(node), weight_of.get(node, -math.inf), now, labels)
             known[node] = found[node] = each
@@ -179,17 +179,17 @@ def _marked(path: Sequence[_Described]) -> tuple[Concept, ...]:
 
 
 def _concepts(
-    t: TreeArrays, words: Wording, path_of: Mapping[int, Path], label_of: Mapping[int, Label | None]
+    tree: CobwebTree, words: Wording, path_of: Mapping[int, Path], label_of: Mapping[int, Label | None]
 ) -> Iterator[Concept]:
     """Nodes, given with the paths that lead to them, in words. The texts of all of them are read at once.
 
     Internal nodes are those of `label_of`. Most nodes are leaves, for which less has to be looked up.
     """
-    nodes = np.array(list(path_of))
+    t, nodes = tree.skeleton, np.array(list(path_of))
     parents = np.array([path[-2] if len(path) > 1 else path[-1] for path in path_of.values()])
     sizes, utilities = t.size[nodes], t.size[nodes] / t.size[parents] * (t.h[parents] - t.h[nodes])
     inner = list(label_of)
-    figures = dict(zip(inner, zip(shown_children_of(t, inner), _spreads(t, inner), strict=True), strict=True))
+    figures = dict(zip(inner, zip(shown_children_of(t, inner), tree.spreads(inner).tolist(), strict=True), strict=True))
     documents = {
         node: (first,) if node not in label_of else _exemplars_of(t, node, label, words.number_of)
         for node, first in zip(path_of, t.first_document[nodes].tolist(), strict=True)
@@ -217,12 +217,6 @@ def _concepts(
             utility=utility,
             path=path,
         )
-
-
-def _spreads(t: TreeArrays, inner: Sequence[int]) -> list[float]:
-    """√(Σ M2 / n) of internal nodes."""
-    found: list[float] = np.sqrt(t.m2[t.row[inner]].sum(axis=1) / t.size[inner]).tolist() if inner else []
-    return found
 
 
 def _exemplars_of(

@@ -34,10 +34,11 @@ from gossamer.files import tensors
 from gossamer.version import __version__
 
 FORMAT = "gossamer"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Version 1: manifest.json and one safetensors file. Version 2: an index of vectors has a structure, the clock of its
 renewals and a history of its concepts. Version 3: moments of concepts over leaves alone are left out. Version 4:
-moments of any concept that follow from its children are. Every version ever released stays readable."""
+moments of any concept that follow from its children are. Version 5: the root's are there, with the scatter of all and
+the entry points of searches. Every version ever released stays readable."""
 
 MANIFEST = "manifest.json"
 

@@ -20,7 +20,7 @@ from gossamer.graph import codes as coding
 from gossamer.graph import links as linkage
 from gossamer.graph.calibration import WIDEST, WIDTH, Calibration, CalibrationCache, ladder, rising
 from gossamer.graph.codes import Codes, encode_added, encode_changed, encode_tree, grid_of, rows_outside
-from gossamer.graph.entry_points import choose_entry_points
+from gossamer.graph.entry_points import EntryPoints, choose_entry_points
 from gossamer.graph.linking import CONSIDERED, link_leaves
 from gossamer.graph.links import MAX_LINKS, PENDING, Links, drop_leaves, new_link_workspace, no_links
 from gossamer.graph.walk import GraphArrays
@@ -301,7 +301,7 @@ def _with_entry_points(graph: SearchGraph, t: TreeArrays) -> SearchGraph:
 
 
 def to_bundle(graph: SearchGraph | None, t: TreeArrays, *, linked: bool) -> Bundle:
-    """What cannot be derived from the tree: the grid, the links, and the calibration.
+    """What cannot be derived from the tree: the grid, the links, the calibration; and entry points, which could be.
 
     Names are those of the first version of the format: stirred are the documents changed since the grid was chosen for
     `sized_for` leaves, and unlinked is a graph that is not complete.
@@ -315,10 +315,11 @@ def to_bundle(graph: SearchGraph | None, t: TreeArrays, *, linked: bool) -> Bund
         "unlinked": graph is not None and not graph.complete,
         "calibrated_for": 0 if calibration is None else calibration.leaves,
         "calibrated_width": WIDTH if calibration is None else calibration.width,
+        "entry_version": 0 if graph is None else graph.entry_version,
     }
     if graph is None:
         return Bundle(params, {})
-    codes, links, _ = graph.arrays
+    codes, links, entry_points = graph.arrays
     arrays: dict[str, npt.NDArray[np.generic]] = {
         "centre": codes.centre,
         "step": np.array([codes.step]),
@@ -329,7 +330,13 @@ def to_bundle(graph: SearchGraph | None, t: TreeArrays, *, linked: bool) -> Bund
         rows = int(t.meta[Meta.LEAF_ROWS])
         arrays |= {name: getattr(links, name)[:rows].copy() for name in ("to", "length", "degree")}
         arrays["unit"] = np.array([links.unit])
-    return Bundle(params, arrays)
+    return Bundle(params, arrays | {f"entry_{name}": array for name, array in entry_points._asdict().items()})
+
+
+def reads_concepts(bundle: Bundle) -> bool:
+    """Whether `from_bundle` needs the moments of concepts: for their codes, or to choose entry points, which early
+    files lack."""
+    return "centre" in bundle.arrays and not (bundle.flag("links") and "entry_version" in bundle.params)
 
 
 def from_bundle(bundle: Bundle, t: TreeArrays) -> SearchGraph | None:
@@ -349,18 +356,44 @@ def from_bundle(bundle: Bundle, t: TreeArrays) -> SearchGraph | None:
             _saved_links(bundle, codes, int(t.meta[Meta.LEAF_ROWS]) if complete else None), len(t.vectors)
         )
         np.maximum(links.degree, 0, out=links.degree)  # none is pending any more
-    version = int(t.meta[Meta.CHANGES])
+    version = entry_version = int(t.meta[Meta.CHANGES])
+    if "entry_version" in bundle.params:
+        entry_version = bundle.whole("entry_version", 0, version)
+        entry_points = _saved_entry_points(bundle, codes, int(t.meta[Meta.LEAF_ROWS]))
+    else:  # early files
+        entry_points = choose_entry_points(t, codes)
     return SearchGraph(
-        GraphArrays(codes, links, choose_entry_points(t, codes)),
+        GraphArrays(codes, links, entry_points),
         version=version,
         built_leaves=built_leaves,
-        entry_version=version,
+        entry_version=entry_version,
         changed=changed,
         removed=removed,
         outside=outside,
         complete=complete,
         calibration=calibration,
     )
+
+
+def _saved_entry_points(bundle: Bundle, codes: Codes, rows: int) -> EntryPoints:
+    """The entry points that were saved, among `rows` of leaves."""
+    width = codes.leaf.shape[1]
+    leaves = bundle.numbers("entry_leaves", np.int32, None, least=0, most=rows - 1)
+    first = bundle.numbers("entry_first", np.int32, None, least=0, most=len(leaves))
+    concepts = len(first) - 1
+    if concepts < 1 or first[0] != 0 or first[-1] != len(leaves) or not (np.diff(first) > 0).all():
+        raise CorruptError(f"the parts of saved entry points do not follow each other: {CURE}")
+    found = EntryPoints(
+        concepts=bundle.array("entry_concepts", np.int8, concepts, width),
+        concept_norms=bundle.array("entry_concept_norms", np.float32, concepts),
+        first=first,
+        parts=bundle.array("entry_parts", np.int8, len(leaves), width),
+        part_norms=bundle.array("entry_part_norms", np.float32, len(leaves)),
+        leaves=leaves,
+    )
+    if np.isnan(found.concept_norms).any() or np.isnan(found.part_norms).any():
+        raise CorruptError(f"a saved entry point is at no distance: {CURE}")
+    return found
 
 
 def _saved_calibration(bundle: Bundle, *, linked: bool) -> Calibration | None:
@@ -381,8 +414,9 @@ def _saved_links(bundle: Bundle, codes: Codes, rows: int | None) -> Links:
     """The links that were saved, of `rows` leaves (None: some may be missing). Early files lack their lengths."""
     degree = bundle.numbers("degree", np.int32, rows, least=PENDING, most=MAX_LINKS)
     to = bundle.array("to", np.int32, len(degree), MAX_LINKS)
-    in_use = to[np.arange(MAX_LINKS) < degree[:, None]]
-    if len(degree) > len(codes.leaf) or not ((in_use >= 0) & (in_use < len(degree))).all():
+    wrong = to.view(np.uint32) >= len(degree)  # a negative number is large then
+    wrong &= np.arange(MAX_LINKS) < degree[:, None]
+    if len(degree) > len(codes.leaf) or wrong.any():
         raise CorruptError(f"a saved link leads to no leaf: {CURE}")
     if "length" not in bundle.arrays:
         return linkage.measured(to, degree, codes)

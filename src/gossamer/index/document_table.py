@@ -92,9 +92,10 @@ class DocumentTable:
     def _add_passages(self, db: sqlite3.Connection, vectors: VectorIndex) -> None:
         """Take in the passages that the tree has numbered since."""
         known, now = len(self._row_of), vectors.tree.next_document
-        came = known + np.flatnonzero(vectors.tree.arrays.leaf[known:now] != NONE)
+        came = known + np.flatnonzero(vectors.tree.skeleton.leaf[known:now] != NONE)
         owners = _owners(db, np.array(vectors.ids_of(came), np.int64))
-        documents = np.unique(owners)
+        rising = bool((np.diff(owners) >= 0).all())  # as documents come; then sorting is not needed
+        documents = owners[np.diff(owners, prepend=-1) > 0] if rising else np.unique(owners)
         new = documents[~np.isin(documents, self.numbers(self.rows_of(documents)))]
         if len(new) and len(self._numbers) and new[0] < self._numbers[-1]:  # the rows of others would change
             self.clear()
@@ -172,7 +173,7 @@ class DocumentTable:
         """The leaf of each passage; NONE where it is gone."""
         vectors = None if self._vectors is None else self._vectors()
         assert vectors is not None
-        leaves: Ints = vectors.tree.arrays.leaf[: len(self._row_of)]
+        leaves: Ints = vectors.tree.skeleton.leaf[: len(self._row_of)]
         return leaves
 
     def owning(self, passages: Flags) -> Longs:

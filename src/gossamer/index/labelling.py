@@ -90,7 +90,7 @@ class _ChangedError(Exception):
 
 def frozen(vectors: VectorIndex, operation: int, db: sqlite3.Connection | None = None) -> Callable[[], Frozen]:
     """Copy what further changes would change; the caller keeps them away. The rest is done by what is returned."""
-    t, settled, ids = vectors.tree.arrays, vectors.state.settled, vectors.state.ids.numbers()
+    t, settled, ids = vectors.tree.skeleton, vectors.state.settled, vectors.state.ids.numbers()
     used = rows_in_use(t.meta)
     copied: dict[str, Any] = {name: getattr(t, name)[: used[name]].copy() for name in (*NODE_FIELDS, *DOCUMENT_FIELDS)}
     arrays = t._replace(**copied, key=t.key[: used["key"]].copy(), meta=t.meta.copy())

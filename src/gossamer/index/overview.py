@@ -188,13 +188,13 @@ def _nearest_by_search(view: View, sampled: Longs) -> Doubles:
 
 def _all_documents(vectors: VectorIndex) -> Longs:
     """All documents of the tree, in ascending order."""
-    alive: Longs = np.flatnonzero(vectors.tree.arrays.leaf[: vectors.tree.next_document] != NONE).astype(np.int64)
+    alive: Longs = np.flatnonzero(vectors.tree.skeleton.leaf[: vectors.tree.next_document] != NONE).astype(np.int64)
     return alive
 
 
 def _stored(vectors: VectorIndex, documents: Longs) -> Floats:
     """The vectors of documents in the tree's space."""
-    t = vectors.tree.arrays
+    t = vectors.tree.skeleton
     return t.vectors[t.row[t.leaf[documents]]]
 
 
@@ -215,7 +215,7 @@ def info(state: IndexState, db: sqlite3.Connection) -> IndexInfo:
         path=None if store.layout is None else str(store.layout.folder),
         documents=rows.count_documents(db),
         passages=0 if vectors is None else len(vectors),
-        concepts=0 if vectors is None else vectors.tree.n_nodes - int(vectors.tree.arrays.meta[Meta.LEAVES]),
+        concepts=0 if vectors is None else vectors.tree.n_nodes - int(vectors.tree.skeleton.meta[Meta.LEAVES]),
         encoder=settings.encoder,
         dim=settings.dim,
         whitened=vectors is not None and vectors.whitener is not None,
@@ -235,9 +235,9 @@ def _memory(state: IndexState) -> dict[str, int]:
     vectors, words = state.vectors, state.tree.words
     parts: dict[str, Iterable[Any]] = {"words": (*words.sequences, *words.postings, words.numbers, words.holders)}
     if vectors is not None:
-        t, graph = vectors.tree.arrays, vectors.state.graph
+        t, graph = vectors.tree.skeleton, vectors.state.graph
         parts["vectors"] = [t.vectors]
-        parts["moments of concepts"] = [t.mean, t.m2]
+        parts["moments of concepts"] = [t.mean, t.m2] if vectors.tree.has_moments else []
         parts["tree"] = [each for each in t if each is not t.vectors and each is not t.mean and each is not t.m2]
         if graph is not None:
             parts["links"] = graph.arrays.links

@@ -34,6 +34,7 @@ from gossamer.results import Concept, Document
 from gossamer.store import DocumentRow, Settings, rows
 from gossamer.store.rows import ReadPassage
 from gossamer.tree.browsing import concepts_of, shown_concepts, shown_path, shown_paths
+from gossamer.tree.views import NodeView
 from gossamer.vector_index.vector_index import VectorIndex
 
 _NOTHING: Final[Mapping[int, ReadPassage]] = {}
@@ -63,7 +64,7 @@ class View:
 
     def units(self, passages: Longs) -> Floats:
         """The vectors of passages, which are numbered as the tree numbers them, in its space and of length 1."""
-        t = self.vectors.tree.arrays
+        t = self.vectors.tree.skeleton
         X = t.vectors[t.row[t.leaf[passages]]]
         units: Floats = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float32).tiny)
         return units
@@ -85,7 +86,7 @@ class View:
 
     def path_to(self, id: int) -> tuple[int, ...]:
         """The shown path to a concept; `UnknownIdError` where there is none of this id."""
-        return shown_path(self.vectors.tree.arrays, as_concept(self.vectors, id))
+        return shown_path(self.vectors.tree.skeleton, as_concept(self.vectors, id))
 
     def read(self, documents: Sequence[int]) -> dict[int, ReadPassage]:
         """The passages of documents, which are numbered as the tree numbers them, with all there is of them."""
@@ -95,12 +96,12 @@ class View:
 
     def paths_of(self, documents: Sequence[int]) -> list[tuple[int, ...]]:
         """The shown paths to the leaves of documents, which are numbered as the tree numbers them."""
-        t = self.vectors.tree.arrays
+        t = self.vectors.tree.skeleton
         return shown_paths(t, t.leaf[documents])
 
     def labels(self, ids: Sequence[int] | None) -> dict[int, str]:
         """The labels of some concepts, or of every shown concept above the leaves."""
-        t, made = self.vectors.tree.arrays, self.labelling.current
+        t, made = self.vectors.tree.skeleton, self.labelling.current
         nodes = list(shown_concepts(t)) if ids is None else [as_concept(self.vectors, id) for id in ids]
         if ids is None and made.operation == self.operation:
             return {node: made.of[node].text for node in nodes}
@@ -124,7 +125,7 @@ class View:
     def _wording(self, paths: Sequence[Sequence[int]], read: Mapping[int, ReadPassage] = _NOTHING) -> Wording:
         labels = self.labelling.current
         if self.labelled:
-            inner = concepts_of(self.vectors.tree.arrays, paths).keys()
+            inner = concepts_of(self.vectors.tree.skeleton, paths).keys()
             labels = self.labelling.shown_in(self.frozen, self.operation, self.texts, paths, inner)
         state, settled = self.vectors.state, labels.operation == self.operation
         return Wording(partial(self.texts, read=read), labels, state.ids.find, state.history, settled)
@@ -215,10 +216,10 @@ class Scope:
         """The same, without the passages of other documents; None for no limit."""
         if documents is None:
             return self
-        flags = as_flags(view.vectors.tree.arrays, view.table.passages(documents))
+        flags = as_flags(view.vectors.tree.skeleton, view.table.passages(documents))
         if self.restriction is not None:
             flags &= self.restriction.flags
-        return replace(self, restriction=Restriction.to(view.vectors.tree.arrays, flags, None))
+        return replace(self, restriction=Restriction.to(view.vectors.tree.skeleton, flags, None))
 
 
 def as_condition(where: Where | Predicate) -> Node | Predicate | None:
@@ -238,7 +239,7 @@ def doubts(
 
 def scope_of(view: View, where: Node | Predicate | None, within: int | None, recall: float | None = None) -> Scope:
     """The passages whose documents match a filter, and that lie below the concept `within`."""
-    t = view.vectors.tree.arrays
+    t = view.vectors.tree.skeleton
     below = None if within is None else view.vectors.tree.documents_below(as_concept(view.vectors, within))
     if where is None:
         return Scope(Restriction.to(t, None, below), recall)
@@ -255,7 +256,7 @@ def as_concept(vectors: VectorIndex, id: int) -> int:
     if isinstance(id, bool) or not isinstance(id, int):
         raise DtypeError(f"a concept's id is a whole number, as found in a hit's path, got {id!r}")
     try:
-        return vectors.tree.node(id).id
+        return NodeView(vectors.tree.skeleton, id).id
     except UnknownIdError as error:
         raise UnknownIdError(f"there is no concept {id}: there never was, or the tree changed since") from error
 

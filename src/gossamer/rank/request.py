@@ -131,6 +131,11 @@ class SearchRequest(NamedTuple):
         """Whether a search graph can help: a recall of 1 takes an exhaustive search."""
         return self.method == "guided" and (self.recall is None or self.recall < 1.0)
 
+    @property
+    def reads_concepts(self) -> bool:
+        """Whether scores depend on concepts other than the root."""
+        return self.method == "best-first" or self.aggregate == "mean" or self.context != 0.0
+
 
 def as_context(context: Any) -> float:
     """A context, checked: 0 scores by the path gain alone, 1 by the paper's sum over the path."""

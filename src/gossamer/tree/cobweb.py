@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.array_types import NONE, Longs
+from gossamer.array_types import NONE, Doubles, Longs
 from gossamer.checks import as_vectors, positive
 from gossamer.errors import CorruptError, DimensionError, InvariantError, ParameterError, UnknownIdError
 from gossamer.files.bundle import CURE, Bundle, read_bundle, write_bundle
@@ -22,12 +23,12 @@ from gossamer.tree import views
 from gossamer.tree.agglomeration import LARGEST_GROUP
 from gossamer.tree.arrays import RESERVE, Limit, Meta, TreeArrays, empty_arrays, used, with_room
 from gossamer.tree.insertion import insert_rows
-from gossamer.tree.moments import rows_to_save
+from gossamer.tree.moments import SavedMoments, moments_to_save
 from gossamer.tree.placement import insert_by_scan
 from gossamer.tree.rebuild import BuildOptions, Neighbours, in_tree_order, rebuild_arrays, total_utility
 from gossamer.tree.removal import remove_documents
 from gossamer.tree.structure import rehash
-from gossamer.tree.validation import SAVED_MOMENTS, as_tree, check_tree
+from gossamer.tree.validation import SAVED_MOMENTS, SCATTER, as_tree, check_tree, with_moments
 from gossamer.tree.views import NodeView
 
 _CHUNK = 4096
@@ -42,6 +43,10 @@ def _by_share(progress: Progress | None, total: int, part: int = 0, parts: int =
             progress(int((part + share) / parts * total), total)
 
     return report
+
+
+def _unusable(error: InvariantError) -> CorruptError:
+    return CorruptError(f"the saved tree cannot be used, because {error}: {CURE}")
 
 
 def as_acuity(acuity: Any) -> float:
@@ -81,6 +86,8 @@ class CobwebTree:
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or not 1 <= dim <= self.MAX_DIM:
             raise DimensionError(f"dim must be a whole number from 1 to {self.MAX_DIM}, got {dim!r}")
         self._t = empty_arrays(int(dim), as_acuity(acuity))
+        self._pending: SavedMoments | None = None  # what is known of moments that are computed when asked for
+        self._completing = Lock()
         self._neighbours: Neighbours | None = None
 
     # -- insertion and removal ---------------------------------------------------------------------
@@ -139,7 +146,7 @@ class CobwebTree:
     def place_reserved(self, X: npt.NDArray[np.float32]) -> None:
         """Insert rows that were checked, and that `reserve` made room for, each beside the leaf nearest to it."""
         with uninterrupted():
-            done = insert_by_scan(self._t, X, 0)
+            done = insert_by_scan(self.arrays, X, 0)
             while done < len(X):
                 self._make_room(len(X), 2 * len(X) + RESERVE)
                 done = insert_by_scan(self._t, X, done)
@@ -151,14 +158,14 @@ class CobwebTree:
 
     def _insert_chunk(self, X: npt.NDArray[np.float32]) -> None:
         self._make_room(len(X))
-        done, node = insert_rows(self._t, X, 0, NONE)
+        done, node = insert_rows(self.arrays, X, 0, NONE)
         while done < len(X):
             # More concepts than expected: over half as many as documents, or many merges for one document.
             self._make_room(len(X))
             done, node = insert_rows(self._t, X, done, node)
 
     def _make_room(self, documents: int, inners: int | None = None) -> None:
-        self._t = with_room(self._t, documents, inners)
+        self._t = with_room(self.arrays, documents, inners)
         leaves = int(self._t.meta[Meta.LEAVES]) + documents
         if leaves > len(self._t.bucket):
             self._t = self._t._replace(bucket=np.empty(1 << (leaves - 1).bit_length(), np.int32))
@@ -178,7 +185,7 @@ class CobwebTree:
         if len(np.unique(gone)) < len(gone):
             raise UnknownIdError("the same document is named twice: each can be removed once")
         with uninterrupted():
-            remove_documents(self._t, gone)
+            remove_documents(self.arrays, gone)
 
     # -- agglomeration -----------------------------------------------------------------------------
 
@@ -203,13 +210,13 @@ class CobwebTree:
         `reserve` must have made room for X, because both trees share the vectors.
         """
         report = _by_share(progress, self.n_documents + len(X))
-        new, _ = rebuild_arrays(self._t, X, BuildOptions(), report)
+        new, _ = rebuild_arrays(self.arrays, X, BuildOptions(), report)
         report(1.0)
         return new
 
     def replace_arrays(self, arrays: TreeArrays) -> None:
         """Become the tree that `agglomerated` made."""
-        self._t, self._neighbours = arrays, None
+        self._t, self._pending, self._neighbours = arrays, None, None
 
     def rebuild(
         self, passes: int = 1, *, keep: int = 0, largest_group: int = LARGEST_GROUP, progress: Progress | None = None
@@ -232,12 +239,12 @@ class CobwebTree:
         passes, largest_group = positive(passes, "passes"), positive(largest_group, "largest_group")
         options = BuildOptions(keep, largest_group=largest_group)
         needed = passes if self._t.meta[Meta.LEAVES] > largest_group else 1
-        before = total_utility(self._t)
+        before = total_utility(self.arrays)
         no_rows = np.zeros((0, self.dim), np.float32)
         for number in range(needed):
             report = _by_share(progress, self.n_documents, number, needed)
             self._rebuild(no_rows, options._replace(by_tree=number > 0), report)
-        return Refinement(needed, before, total_utility(self._t))
+        return Refinement(needed, before, total_utility(self.arrays))
 
     def refine(self, passes: int = 1, **options: Any) -> Refinement:
         """The old name of `rebuild`."""
@@ -253,7 +260,7 @@ class CobwebTree:
         """Rebuild with the rows of X. The tree in use stays as it is until the new one is whole."""
         with uninterrupted():
             self._make_room(len(X) + RESERVE, 0)  # here, because the new tree shares the vectors
-        new, neighbours = rebuild_arrays(self._t, X, options, report)
+        new, neighbours = rebuild_arrays(self.arrays, X, options, report)
         if len(X) and not self._t.meta[Meta.LEAF_ROWS]:
             new = in_tree_order(new)
         report(1.0)
@@ -298,8 +305,53 @@ class CobwebTree:
 
     @property
     def arrays(self) -> TreeArrays:
-        """The state, for kernels to read; only this class writes it."""
+        """The state, for kernels to read; only this class writes it. Computes moments that were not saved."""
+        if self._pending is not None:
+            self._compute_moments()
         return self._t
+
+    @property
+    def skeleton(self) -> TreeArrays:
+        """The state, in which moments of concepts other than the root may be missing: enough for searches and paths.
+
+        >>> tree = CobwebTree(dim=2)
+        >>> tree.skeleton.size is tree.arrays.size
+        True
+        """
+        return self._t
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether the moments of all concepts are in memory.
+
+        >>> CobwebTree(dim=2).has_moments
+        True
+        """
+        return self._pending is None
+
+    def _compute_moments(self) -> None:
+        with self._completing:  # many threads may read at once
+            if self._pending is None:
+                return
+            try:
+                self._t = with_moments(self._t, self._pending.rows)
+            except InvariantError as error:
+                raise _unusable(error) from error
+            self._pending = None  # last: whoever sees this sees the arrays above
+
+    def spreads(self, nodes: Sequence[int]) -> Doubles:
+        """√(Σ M2 / n) of internal nodes: how far documents are from their mean.
+
+        >>> tree = CobwebTree(dim=2)
+        >>> numbers = tree.insert_many([[0, 0], [3, 4]])
+        >>> tree.spreads([tree.root]).tolist()
+        [2.5]
+        """
+        pending, t = self._pending, self._t
+        rows = t.row[list(nodes)]
+        scatter = t.m2[rows].sum(axis=1) if pending is None else pending.scatter[rows]
+        found: Doubles = np.sqrt(scatter / t.size[list(nodes)])
+        return found
 
     def __len__(self) -> int:
         return self.n_documents
@@ -314,7 +366,7 @@ class CobwebTree:
         >>> tree.node(tree.leaf(tree.insert([0.5, 1.0]))).mean.tolist()
         [0.5, 1.0]
         """
-        return NodeView(self._t, node)
+        return NodeView(self.arrays, node)
 
     def documents_below(self, node: int) -> Longs:
         """The documents below a node, in ascending order.
@@ -324,7 +376,7 @@ class CobwebTree:
         >>> tree.documents_below(tree.root).tolist()
         [0, 1]
         """
-        return views.documents_below(self._t, self.node(node).id)
+        return views.documents_below(self._t, NodeView(self._t, node).id)
 
     def leaf(self, document: int) -> int:
         """The id of the leaf that holds a document.
@@ -381,7 +433,7 @@ class CobwebTree:
 
         >>> CobwebTree(dim=2).check()
         """
-        check_tree(self._t)
+        check_tree(self.arrays)
 
     def _known_document(self, document: Any) -> int:
         if not isinstance(document, int | np.integer) or isinstance(document, bool):
@@ -413,8 +465,10 @@ class CobwebTree:
 
     def to_bundle(self) -> Bundle:
         """The tree as settings and arrays."""
-        arrays, saved = used(self._t), rows_to_save(self._t)
-        arrays |= {"mean": self._t.mean[saved], "m2": self._t.m2[saved], SAVED_MOMENTS: saved}
+        t = self.arrays
+        saved = moments_to_save(t)
+        arrays = used(t) | {"mean": t.mean[saved.rows], "m2": t.m2[saved.rows]}
+        arrays |= {SAVED_MOMENTS: saved.rows, SCATTER: saved.scatter}
         return Bundle({"dim": self.dim, "acuity": self.acuity, "documents": self.n_documents}, arrays)
 
     @classmethod
@@ -422,11 +476,11 @@ class CobwebTree:
         """The tree that `to_bundle` described."""
         dim, acuity = bundle.whole("dim", 1, cls.MAX_DIM), bundle.number("acuity", 0.0, 1e60)
         try:
-            arrays = as_tree(bundle.arrays, dim)
+            arrays, pending = as_tree(bundle.arrays, dim)
         except InvariantError as error:
-            raise CorruptError(f"the saved tree cannot be used, because {error}: {CURE}") from error
+            raise _unusable(error) from error
         if arrays.limits[Limit.ACUITY] != acuity or arrays.meta[Meta.DOCUMENTS] != bundle.whole("documents"):
             raise CorruptError(f"the settings of the saved tree are those of another one: {CURE}")
         tree = cls(dim, acuity)
-        tree._t = arrays
+        tree._t, tree._pending = arrays, pending
         return tree

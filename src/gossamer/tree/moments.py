@@ -1,12 +1,17 @@
-"""Moments that need not be saved: those of a concept follow from its children.
+"""Moments that need not be saved, nor be in memory: those of a concept follow from its children.
 
-Moments are half of what a tree takes on disk. A row of `mean` and `m2` is left out where pooling the children in their
-order gives the same bits, as it does in a tree that was agglomerated, unless documents came to the concept since. Free
-rows are left out too, and read back as zeros. So what is saved and read again is the same tree.
+Moments are half of what a tree takes, on disk and in memory. A row of `mean` and `m2` is left out of what is saved
+where pooling the children in their order gives the same bits, as it does in a tree that was agglomerated, unless
+documents came to the concept since. Free rows are left out too, and read back as zeros. So what is saved and read again
+is the same tree.
+
+A tree that was read computes its moments when something asks for them (`CobwebTree.arrays`): additions, explanations
+and topics do, a search does not. The root's are always saved, since every score is relative to it, and so is the
+scatter of every concept, which paths show.
 """
 
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,11 +28,24 @@ _SHARED: Final = 256
 """Nodes of a level that are worth more than one thread."""
 
 
-def rows_to_save(t: TreeArrays) -> Ints:
-    """The rows of `mean` and `m2`, in ascending order, that do not follow from the children."""
+class SavedMoments(NamedTuple):
+    """What is saved of the moments of a tree beside the rows themselves."""
+
+    rows: Ints  # of `mean` and `m2`, in ascending order
+    scatter: Doubles  # Σ_d m2 of every row; 0 where it is free
+
+
+def moments_to_save(t: TreeArrays) -> SavedMoments:
+    """The rows that do not follow from the children, with the root's; and the scatter of all."""
     saved = np.zeros(t.meta[Meta.INNER_ROWS], np.uint8)
+    slots = int(t.meta[Meta.SLOTS])
+    inner = t.row[:slots][(t.size[:slots] > 0) & (t.n_children[:slots] > 0)]
+    if len(inner):
+        saved[t.row[t.meta[Meta.ROOT]]] = _SAVED
     _follow(t, saved, True)
-    return np.flatnonzero(saved).astype(np.int32)
+    scatter = np.zeros(len(saved))
+    scatter[inner] = t.m2[: len(saved)].sum(axis=1)[inner]
+    return SavedMoments(np.flatnonzero(saved).astype(np.int32), scatter)
 
 
 def compute_moments(t: TreeArrays, saved: Ints) -> None:

@@ -13,7 +13,7 @@ family      parents, children and sizes
 documents   each document alive is in one leaf
 free lists  hold exactly the slots that are not in use
 buckets     find every leaf by its content
-values      finite, within the limits, and equal to what is computed from others
+values      finite, within the limits, and equal to what is computed from others; of moments, when these are computed
 
 That parents form no cycle follows without following them: an internal node has at least two children, and as many
 documents as they have together, so sizes fall from parent to child, which they could not around a cycle.
@@ -31,7 +31,7 @@ from gossamer.errors import InvariantError
 from gossamer.files.scratch import release, zeros
 from gossamer.runtime.jit import kernel
 from gossamer.tree.arrays import Limit, Meta, TreeArrays, empty_arrays, rows_in_use, used
-from gossamer.tree.moments import compute_moments
+from gossamer.tree.moments import SavedMoments, compute_moments
 from gossamer.tree.structure import content_hash, parents_first, squared_length
 from gossamer.tree.utility import log_det, log_scale
 from gossamer.tree.views import children_of, levels
@@ -53,37 +53,64 @@ _COUNTED: Final = (Meta.SLOTS, Meta.LEAF_ROWS, Meta.INNER_ROWS, Meta.NODES, Meta
 SAVED_MOMENTS: Final = "saved_moments"
 """The saved array of the rows of `mean` and `m2` that were saved, see `moments`. Format version 2 saved all rows."""
 
+SCATTER: Final = "scatter"
+"""The saved array of the scatter of concepts. Trees of format version 4 and before lack it: their moments are computed
+when they are read."""
+
 _Flags = npt.NDArray[np.bool_]
 
 
-def as_tree(arrays: Mapping[str, npt.NDArray[Any]], dim: int) -> TreeArrays:
-    """The tree that saved arrays describe; `InvariantError` if they do not describe a tree of `dim` dimensions."""
+def as_tree(arrays: Mapping[str, npt.NDArray[Any]], dim: int) -> tuple[TreeArrays, SavedMoments | None]:
+    """The tree that saved arrays describe; `InvariantError` if they do not describe a tree of `dim` dimensions.
+
+    Returns with it what was saved of moments, where only those of the root are there: see `with_moments`.
+    """
     for name in TreeArrays._fields:
         _hold(name in arrays, f"there is no array {name!r}")
     for name in arrays:
-        _hold(name in (*TreeArrays._fields, SAVED_MOMENTS), f"there is an array {name!r}, which no tree has")
-    saved = arrays.get(SAVED_MOMENTS)
+        _hold(name in (*TreeArrays._fields, SAVED_MOMENTS, SCATTER), f"there is an array {name!r}, which no tree has")
+    saved, scatter = arrays.get(SAVED_MOMENTS), arrays.get(SCATTER)
+    _hold(scatter is None or saved is not None, "it is not said which moments were saved")
     t = TreeArrays(**{name: arrays[name] for name in TreeArrays._fields})
     if t.meta.ndim == 1 and t.meta.dtype == np.int64 and _FIRST_META <= len(t.meta) < Meta.SIZE:
         t = t._replace(meta=np.concatenate([t.meta, np.zeros(Meta.SIZE - len(t.meta), np.int64)]))
     if saved is not None:
         t = _with_all_rows(t, saved, dim)
     _check_structure(t, dim)
+    _check_leaf_values(t)
+    _check_figures(t)
+    if saved is not None and scatter is not None:
+        pending = SavedMoments(saved, scatter)
+        _check_pending(t, pending)
+        return t, pending
     if saved is not None:
-        compute_moments(t, saved)
-    _check_values(t)
+        return with_moments(t, saved), None
+    _check_moments(t, np.flatnonzero(t.n_children > 0))
+    return t, None
+
+
+def with_moments(t: TreeArrays, rows: Ints) -> TreeArrays:
+    """The tree with the moments of all concepts, of which some `rows` are there.
+
+    `InvariantError` if they are not those of a tree.
+    """
+    mean, m2 = zeros(len(t.mean), t.mean.shape[1]), zeros(len(t.m2), t.m2.shape[1])
+    mean[rows], m2[rows] = t.mean[rows], t.m2[rows]
+    t = t._replace(mean=mean, m2=m2)
+    compute_moments(t, rows)
+    _check_moments(t, np.flatnonzero(t.n_children > 0))
     release(t.mean, t.m2)
     return t
 
 
 def _with_all_rows(t: TreeArrays, saved: npt.NDArray[Any], dim: int) -> TreeArrays:
-    """The tree with a row of moments for each internal node: zeros where none was saved."""
+    """The tree with a row of moments for each internal node: zeros, which take no memory, where none was saved."""
     _hold(t.meta.shape == (Meta.SIZE,), f"meta holds {t.meta.size} numbers, not {int(Meta.SIZE)}")
     rows = int(t.meta[Meta.INNER_ROWS]) if t.meta.dtype == np.int64 else NONE
     _hold(0 <= rows <= t.changed.size, "there are more rows of moments than internal nodes")
     _hold(saved.dtype == np.int32 and saved.ndim == 1 and _within(saved, 0, rows), "a row of saved moments is none")
     _hold(bool((np.diff(saved) > 0).all()), "the rows of saved moments are not in order")
-    mean, m2 = zeros(rows, dim), zeros(rows, dim)
+    mean, m2 = np.zeros((rows, dim)), np.zeros((rows, dim))
     for full, array in ((mean, t.mean), (m2, t.m2)):
         _hold(
             array.dtype == np.float64 and array.shape == (len(saved), dim),
@@ -96,7 +123,9 @@ def _with_all_rows(t: TreeArrays, saved: npt.NDArray[Any], dim: int) -> TreeArra
 def check_arrays(t: TreeArrays, dim: int) -> None:
     """Raise `InvariantError` naming the first thing that is inconsistent. Arrays hold rows in use and no others."""
     _check_structure(t, dim)
-    _check_values(t)
+    _check_leaf_values(t)
+    _check_figures(t)
+    _check_moments(t, np.flatnonzero(t.n_children > 0))
 
 
 def _check_structure(t: TreeArrays, dim: int) -> None:
@@ -106,11 +135,6 @@ def _check_structure(t: TreeArrays, dim: int) -> None:
     _check_documents(t, is_leaf)
     _check_free_lists(t, is_leaf)
     _check_buckets(t, is_leaf)
-
-
-def _check_values(t: TreeArrays) -> None:
-    _check_leaf_values(t)
-    _check_inner_values(t)
 
 
 def check_tree(t: TreeArrays) -> None:
@@ -318,14 +342,48 @@ def _measure_leaves(t: TreeArrays, norms: Doubles, keys: Longs) -> None:
         norms[row], keys[row] = squared_length(t.vectors[row]), content_hash(t.vectors[row])
 
 
-def _check_inner_values(t: TreeArrays) -> None:
-    nodes = np.flatnonzero(t.n_children > 0)
+def _check_figures(t: TreeArrays) -> None:
+    """What is stored of each node beside its moments."""
     h_of_leaves = t.h[t.owner[t.size[t.owner] > 0]]
     _hold(not h_of_leaves.any(), "the entropy of a leaf is not 0")
+    nodes = np.flatnonzero(t.n_children > 0)
+    width, dim = _width(t), t.mean.shape[1]
+    most = dim * np.log1p(0.25 * width * width / t.limits[Limit.ACUITY])
+    possible = (t.h[nodes] >= -TOLERANCE * dim) & (t.h[nodes] <= most + TOLERANCE * dim)
+    _hold(bool(possible.all()), "h is not the entropy of a node")
+    below = np.flatnonzero((t.size > 0) & (t.parent != NONE))
+    s = np.bincount(t.parent[below], weights=t.size[below] * t.h[below], minlength=len(t.size))[nodes]
+    _hold(bool((np.abs(t.s[nodes] - s) <= TOLERANCE * dim * t.size[nodes]).all()), "s is not the sum over children")
+    changed = t.changed[t.row[nodes]]
+    _hold(
+        _within(changed, 1, int(t.meta[Meta.CHANGES]) + 1), "a node changed before the first change, or after the last"
+    )
+
+
+def _check_pending(t: TreeArrays, pending: SavedMoments) -> None:
+    """The scatter of all concepts, and the moments of the root, which are there before all others."""
+    rows, scatter = pending
+    _hold(scatter.dtype == np.float64 and scatter.shape == (len(t.mean),), "there is not one scatter for each concept")
+    nodes, root = np.flatnonzero(t.n_children > 0), t.meta[Meta.ROOT : Meta.ROOT + 1]
+    most = (0.25 + TOLERANCE) * _width(t) ** 2 * t.mean.shape[1] * t.size[nodes]
+    of_nodes = scatter[t.row[nodes]]
+    _hold(bool(((of_nodes >= 0.0) & (of_nodes <= most)).all()), "a scatter is impossible")
+    if len(nodes):
+        _hold(bool(np.isin(t.row[root], rows).all()), "the moments of the root were not saved")
+        _check_moments(t, root)
+
+
+def _width(t: TreeArrays) -> float:
+    """How far coordinates reach."""
+    return max(float(t.limits[Limit.HIGHEST]) - float(t.limits[Limit.LOWEST]), 1e-30)
+
+
+def _check_moments(t: TreeArrays, nodes: Longs) -> None:
+    """The moments of internal nodes, and their entropies."""
     if not len(nodes):
         return
     lowest, highest = float(t.limits[Limit.LOWEST]), float(t.limits[Limit.HIGHEST])
-    width, dim = max(highest - lowest, 1e-30), t.mean.shape[1]
+    width, dim = _width(t), t.mean.shape[1]
     slack = TOLERANCE * max(abs(lowest), abs(highest), width)
     found = _Ranges(*(np.empty(len(nodes)) for _ in _Ranges._fields))
     _measure_inners(t, nodes, found)
@@ -335,13 +393,6 @@ def _check_inner_values(t: TreeArrays) -> None:
     _hold(bool((found.low_m2 >= 0.0).all()), "a sum of squares is negative or NaN")
     _hold(bool((variance <= (0.25 + TOLERANCE) * width * width).all()), "a variance is larger than the limits allow")
     _hold(bool((np.abs(t.h[nodes] - found.h) <= TOLERANCE * dim).all()), "h is not the entropy of the node")
-    below = np.flatnonzero((t.size > 0) & (t.parent != NONE))
-    s = np.bincount(t.parent[below], weights=t.size[below] * t.h[below], minlength=len(t.size))[nodes]
-    _hold(bool((np.abs(t.s[nodes] - s) <= TOLERANCE * dim * t.size[nodes]).all()), "s is not the sum over children")
-    changed = t.changed[t.row[nodes]]
-    _hold(
-        _within(changed, 1, int(t.meta[Meta.CHANGES]) + 1), "a node changed before the first change, or after the last"
-    )
 
 
 class _Ranges(NamedTuple):

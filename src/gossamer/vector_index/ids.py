@@ -92,8 +92,12 @@ class IdMap:
         places = numbers.tolist()
         self._are_numbers = self._are_numbers and places == list(ids)
         self._number_of.update(zip(ids, places, strict=True))
-        for id, number in zip(ids, places, strict=True):
-            self._id_of[number] = id
+        first, last = places[0], places[-1]
+        if last - first == len(places) - 1 and bool((np.diff(numbers) == 1).all()):
+            self._id_of[first : last + 1] = ids
+        else:
+            for id, number in zip(ids, places, strict=True):
+                self._id_of[number] = id
         if isinstance(ids[0], int):
             self._next = max(self._next, 1 + int(np.max(np.asarray(ids))))
 
@@ -103,7 +107,7 @@ class IdMap:
             self._last, self.in_order = None, True
         if not self.in_order:
             return
-        rising = all(one < next for one, next in pairwise(ids)) and bool((np.diff(numbers) > 0).all())
+        rising = _are_rising(ids) and bool((np.diff(numbers) > 0).all())
         self.in_order = rising and (self._last is None or self._last < ids[0])
         self._last = ids[-1]
 
@@ -165,6 +169,12 @@ class IdMap:
             raise CorruptError(f"the next saved id is {following}, which is in use: {CURE}")
         found._next = following
         return found
+
+
+def _are_rising(ids: Sequence[Any]) -> bool:
+    if isinstance(ids[0], int):
+        return bool((np.diff(np.asarray(ids)) > 0).all())  # in a tenth of the time
+    return all(one < next for one, next in pairwise(ids))
 
 
 def _saved_ids(bundle: Bundle, count: int) -> list[DocId]:

@@ -77,7 +77,7 @@ class VectorReader(metaclass=TellingNames):
         [True, True]
         """
         with self._reading() as state:
-            t = state.tree.arrays
+            t = state.tree.skeleton
             return paths_to(t, t.leaf[state.numbers(ids)].tolist())
 
     def numbers_of(self, ids: Iterable[DocId]) -> Longs:
@@ -157,12 +157,12 @@ class VectorReader(metaclass=TellingNames):
     def similarity(self, x: Floats, documents: Longs) -> Doubles:
         """The cosine between a query that `project` made and each document, in the tree's space and numbering."""
         with self._reading() as state:
-            return cosines(state.tree.arrays, x[None], documents[None]).reshape(-1)
+            return cosines(state.tree.skeleton, x[None], documents[None]).reshape(-1)
 
     def similarity_bounds(self, x: Floats, documents: Longs | None = None) -> CosineBounds:
         """Between what the same is for every document, in a third of the time; narrower for some, in half."""
         with self._reading() as state:
-            graph, t = state.graph, state.tree.arrays
+            graph, t = state.graph, state.tree.skeleton
             if documents is not None:
                 return narrower_bounds(t, x, documents)
             usable = graph is not None and graph.complete and graph.version == t.meta[Meta.CHANGES]

@@ -162,7 +162,7 @@ class VectorState(Core):
 
     def single_search(self) -> SingleSearch | None:
         """Searches for one query, where a walk along links answers it; prepared again when tree or graph changed."""
-        t, graph = self.tree.arrays, self.graph
+        t, graph = self.tree.skeleton, self.graph
         known = self._single
         if known is None or not known.is_of(t, graph):
             known = self._single = self._new_single(graph)
@@ -175,7 +175,7 @@ class VectorState(Core):
         if graph is None or not graph.complete or graph.calibration is None:
             return None
         projection = Projection(whitener.mean_, np.ascontiguousarray(whitener.components_.T))
-        return SingleSearch(self.tree.arrays, graph, projection)
+        return SingleSearch(self.tree.skeleton, graph, projection)
 
     def numbers(self, ids: Iterable[DocId]) -> Longs:
         """The tree's numbers of documents."""
@@ -238,10 +238,11 @@ class VectorState(Core):
             raise CorruptError(f"the settings of the saved index cannot be used ({error}): {CURE}") from error
         if state.tree.dim != tree.dim or (whitener is not None and whitener.n_features_in_ != dim):
             raise CorruptError(f"the saved tree has {tree.dim} dimensions, not {state.tree.dim}: {CURE}")
-        documents = np.flatnonzero(tree.arrays.leaf != NONE)
+        documents = np.flatnonzero(tree.skeleton.leaf != NONE)
         state.tree = tree
         state.ids = IdMap.from_bundle(bundle, documents)
-        state.graph = search_graph.from_bundle(graph, tree.arrays)
+        t = tree.arrays if search_graph.reads_concepts(graph) else tree.skeleton
+        state.graph = search_graph.from_bundle(graph, t)
         state.sized_for = bundle.whole("sized_for")
         if "clock" in params:
             state.clock, state.started = bundle.whole("clock"), bundle.whole("started")

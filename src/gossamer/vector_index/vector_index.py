@@ -232,7 +232,7 @@ class VectorIndex(VectorReader):
     @property
     def settled(self) -> bool:
         """Whether a guided search would find all links built."""
-        return not self.renewing and search_graph.is_current(self.state.graph, self.state.tree.arrays)
+        return not self.renewing and search_graph.is_current(self.state.graph, self.state.tree.skeleton)
 
     def close(self) -> None:
         """Free the memory; any later call raises `ClosedError`.
@@ -329,7 +329,7 @@ class VectorIndex(VectorReader):
             if found is None:
                 return None
             (documents, scores, visited), tied = found
-            t = state.tree.arrays
+            t = state.tree.skeleton
             if not state.ids.in_order and documents[0, -1] != NONE and t.size[t.leaf[documents[0, -1]]] > 1:
                 return None  # documents of the last one's leaf may have lower ids
             ids = state.ids.of(documents)
@@ -348,7 +348,7 @@ class VectorIndex(VectorReader):
         self._prepare_for(request)
         with self._reading() as state:
             ranked = self._ranked(request, X, restriction)
-            return Nearest(ranked.documents, cosines(state.tree.arrays, X, ranked.documents), ranked.visited)
+            return Nearest(ranked.documents, cosines(state.tree.skeleton, X, ranked.documents), ranked.visited)
 
     def rank(self, X: Floats, k: int, method: Method, restriction: Restriction | None = None) -> Ranked:
         """What a method of the paper finds for queries that `project` made; path-sum is its sum over the path.
@@ -367,7 +367,7 @@ class VectorIndex(VectorReader):
 
     def _prepare_for(self, request: SearchRequest) -> None:
         """Build a graph that is due, and that no renewal will make soon; other searches wait for it."""
-        t = self.state.tree.arrays
+        t = self.state.tree.skeleton
         if not request.is_guided or search_graph.is_current(self.state.graph, t):
             return
         soon = self.state.settings.structure == "living" and t.meta[Meta.LEAVES] <= _SCANNED
@@ -381,7 +381,8 @@ class VectorIndex(VectorReader):
 
     def _ranked(self, request: SearchRequest, X: Floats, restriction: Restriction | None = None) -> Ranked:
         state = self.state
-        return rank(state.tree.arrays, X, request, state.graph, state.path_sum, restriction)
+        t = state.tree.arrays if request.reads_concepts else state.tree.skeleton
+        return rank(t, X, request, state.graph, state.path_sum, restriction)
 
     def _answers(self, request: SearchRequest, X: Floats, restriction: Restriction | None, k: int) -> _Answers:
         """The ids of the k best of the documents that `request` is for, with scores and nodes visited."""
@@ -390,7 +391,7 @@ class VectorIndex(VectorReader):
         ids, scores, visited = state.ids.of(ranked.documents), ranked.scores, ranked.visited
         order_ties_by_id(ids, scores)
         if not state.ids.in_order and request.k < len(state.ids):
-            cut = cut_ties(state.tree.arrays, ranked, k)
+            cut = cut_ties(state.tree.skeleton, ranked, k)
             if len(cut):
                 more = request._replace(k=min(2 * request.k, len(state.ids)))
                 ids[cut, :k], scores[cut, :k], others = self._answers(more, X[cut], restriction, k)
@@ -399,7 +400,7 @@ class VectorIndex(VectorReader):
 
     def _restriction(self, allowed: Iterable[DocId] | None, within: int | None) -> Restriction | None:
         """What a search is restricted to; None for no restriction."""
-        state, t = self.state, self.state.tree.arrays
+        state, t = self.state, self.state.tree.skeleton
         flags = None if allowed is None else as_flags(t, state.numbers(as_several(allowed, "allowed")))
         return Restriction.to(t, flags, None if within is None else state.tree.documents_below(within))
 
