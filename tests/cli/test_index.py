@@ -81,6 +81,29 @@ def test_folders_with_all_sorts_of_files(run: Run, tmp_path: Path) -> None:
     assert changes(index(run, folder, "--to", to, "--prune", "--glob", "*.txt", "--glob", "*.csv")) == (0, 0, 3, 3)
 
 
+def test_encodings_that_were_assumed_are_told(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    for name in "abcd":
+        (folder / f"{name}.txt").write_bytes("Der Fuchs wohnt in einer Höhle, nicht weit vom Fluß.".encode("latin-1"))
+    (folder / "e.txt").write_bytes("Лиса живёт в норе недалеко от большой реки.".encode("koi8-r"))
+    (folder / "f.txt").write_bytes(b"caf\xc3\xa9 na\xc3\xafve \xff")
+    arguments = ("index", folder, "--to", tmp_path / "x.gsm", "--encoder", "lsa")
+    told = run(*arguments, columns=300).stderr
+    first = ", ".join(f"{folder}/{name}.txt" for name in "abc")
+    assert (
+        "not UTF-8, read as Windows-1252 (--charset names another): "
+        f"4 files: {first} and others (--json lists all)" in told
+    )
+    assert f"not all UTF-8, what cannot be read is replaced by \ufffd: 1 file: {folder}/f.txt" in told
+    assert "e.txt: neither UTF-8 nor western text: --charset names its encoding" in told
+    summary = json.loads(run("index", folder, "--to", tmp_path / "x.gsm", "--charset", "koi8-r", "--json").stdout)
+    assert summary["broken"] == 0
+    assert len(summary["charsets"]["koi8-r"]) == 6
+    with Index.open(tmp_path / "x.gsm", mode="r") as ix:
+        assert ix.get("e.txt").text.startswith("Лиса")
+
+
 def test_what_was_left_out_is_told(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()

@@ -45,7 +45,10 @@ _MOST_TOLD = 6
 """Kinds of files, or choices of fields, that are told."""
 
 _FILES_TOLD = 3
-"""Files without text that are named."""
+"""Files of a kind that are named."""
+
+_CHARSETS = {"cp1252": "Windows-1252", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
+"""The usual names of encodings that are assumed."""
 
 _CURES = {
     "no reader": " (--glob reads those that are text)",
@@ -55,7 +58,7 @@ _CURES = {
 }
 """What to do about files that were left out, by the reason."""
 
-_LEFT_OUT = ("skipped", "empty", "empty_files", "broken", "binary", "links", "twins")
+_LEFT_OUT = ("skipped", "empty", "empty_files", "broken", "binary", "links", "twins", "charsets")
 """Attributes of a `Reading` that are told with --json."""
 
 _FITTED = 20_000
@@ -84,6 +87,10 @@ def index(
     id_field: Annotated[str | None, typer.Option(help="The field with the id, in tables and JSON.")] = None,
     glob: Annotated[
         list[str] | None, typer.Option(help="Which files of folders, as in .gitignore: '*.md'. Can be repeated.")
+    ] = None,
+    charset: Annotated[
+        str | None,
+        typer.Option(help="The encoding of files that are not UTF-8 and do not say so: cp1251, shift_jis, …"),
     ] = None,
     lines: Annotated[bool, typer.Option("--lines", help="Text files hold one document a line.")] = False,
     follow_links: Annotated[
@@ -121,8 +128,8 @@ def index(
     _refuse_indexes(paths)
     screen, to = Screen(json=json, quiet=quiet), _named_after(paths) if to is None else to
     reading = read(
-        paths, text_field=text_field, id_field=id_field, glob=glob or None, lines=lines, follow_links=follow_links,
-        on_error=on_error.value,
+        paths, text_field=text_field, id_field=id_field, glob=glob or None, lines=lines, charset=charset,
+        follow_links=follow_links, on_error=on_error.value,
     )  # fmt: skip
     start, tally = time.perf_counter(), Tally()
     made = _create_if_missing(to, encoder, {"max_tokens": max_tokens, "language": language, "preset": preset}, screen)
@@ -267,7 +274,7 @@ def _report(
     parts = ", ".join(f"{counts[name]:,} {name}" for name in shown)
     if not unmade:
         screen.show(f"{to}: {documents(held)}", f"{parts} in {seconds:.1f} s ({rate:,.0f} documents/s)")
-    for line in [*_told_fields(reading), *_told_unread(reading)]:
+    for line in [*_told_fields(reading), *_told_charsets(reading), *_told_unread(reading)]:
         screen.say(line)
     if others:
         first = repr(shortened(others[0], 60))
@@ -302,8 +309,21 @@ def _told_unread(reading: Reading) -> Iterator[str]:
     if any(counts.values()):
         yield "not read: " + ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     if reading.empty_files:
-        rest = " (--json lists all)" if len(reading.empty_files) > _FILES_TOLD else ""
-        yield f"without text: {', '.join(reading.empty_files[:_FILES_TOLD])}{rest}"
+        yield f"without text: {_some_of(reading.empty_files)}"
     if reading.twins:
         links = "link" if reading.twins == 1 else "links"
         yield f"{reading.twins:,} {links} to files that are read anyway"
+
+
+def _told_charsets(reading: Reading) -> Iterator[str]:
+    """Which encodings were assumed, and of which files."""
+    for charset, files in reading.charsets.items():
+        which = f"{counted(len(files), 'file')}: {_some_of(files)}"
+        if charset == "utf-8":
+            yield f"not all UTF-8, what cannot be read is replaced by \ufffd: {which}"
+        else:
+            yield f"not UTF-8, read as {_CHARSETS.get(charset, charset)} (--charset names another): {which}"
+
+
+def _some_of(files: Sequence[str]) -> str:
+    return ", ".join(files[:_FILES_TOLD]) + (" and others (--json lists all)" if len(files) > _FILES_TOLD else "")
