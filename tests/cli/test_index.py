@@ -81,6 +81,20 @@ def test_folders_with_all_sorts_of_files(run: Run, tmp_path: Path) -> None:
     assert changes(index(run, folder, "--to", to, "--prune", "--glob", "*.txt", "--glob", "*.csv")) == (0, 0, 3, 3)
 
 
+def test_text_of_several_fields(run: Run, tmp_path: Path) -> None:
+    rows = tmp_path / "news.csv"
+    rows.write_text("url,headline,story\nu1,Owls,They hunt at night\nu2,Bears,They sleep in winter\n")
+    to = tmp_path / "news.gsm"
+    options = ("--to", to, "--encoder", "lsa", "--id-field", "url")
+    wrong = run("index", rows, *options, "--text-field", "headline", "--text-field", "storey", ok=False)
+    assert wrong.exit_code == 1
+    assert "there is no field 'storey' among 'url', 'headline', 'story'. Did you mean 'story'?" in wrong.stderr
+    told = run("index", rows, *options, "--text-field", "headline", "--text-field", "story", columns=200).stderr
+    assert "2 rows: the text is from 'headline + story', the id from 'url'" in told
+    with Index.open(to, mode="r") as ix:
+        assert ix.get("u1").text == "Owls. They hunt at night"
+
+
 def test_encodings_that_were_assumed_are_told(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "letters"
     folder.mkdir()
@@ -126,7 +140,7 @@ def test_what_was_left_out_is_told(run: Run, tmp_path: Path) -> None:
     assert "1 link to files that are read anyway" in told
     assert "not read: 1 .json file: no field with text (--text-field names one)" in told
     assert "not read: 1 without text, 1 broken" in told
-    assert "1 rows: the text is from 'title + body', the id is the file and the line" in told
+    assert "1 row: the text is from 'title + body', the id is the file and the line" in told
     assert "broken.json: not valid JSON" in told
     summary = json.loads(run(*arguments, "--json").stdout)
     assert {"suffix": ".png", "reason": "no reader", "files": 2} in summary["unread"]

@@ -17,7 +17,7 @@ from gossamer.cli.command import INTERRUPTED, command, examples
 from gossamer.cli.formatting import documents
 from gossamer.cli.ingest import BATCH, Ingest, Tally
 from gossamer.cli.opening import is_index, opened, prepare_encoder
-from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
+from gossamer.cli.options import Json, Quiet, TextFields, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
 from gossamer.errors import InputError, NotAnIndexError, ParameterError
 from gossamer.plain_text import counted, shortened
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "gossamer index notes/ papers/*.pdf --to notes.gsm",
-    "gossamer index news.jsonl --to news.gsm --text-field body --id-field url",
+    "gossamer index news.jsonl --to news.gsm --text-field headline --text-field story --id-field url",
     "zcat corpus.jsonl.gz | gossamer index - --to corpus.gsm --encoder lsa",
 )
 
@@ -83,7 +83,7 @@ def index(
             autocompletion=complete_encoder,
         ),
     ] = None,
-    text_field: Annotated[str | None, typer.Option(help="The field with the text, in tables and JSON.")] = None,
+    text_field: TextFields = None,
     id_field: Annotated[str | None, typer.Option(help="The field with the id, in tables and JSON.")] = None,
     glob: Annotated[
         list[str] | None, typer.Option(help="Which files of folders, as in .gitignore: '*.md'. Can be repeated.")
@@ -291,7 +291,8 @@ def _told_fields(reading: Reading) -> Iterator[str]:
     """Which fields of tables and JSON became text and id."""
     for choice, rows in list(reading.fields.items())[:_MOST_TOLD]:
         identity = f"the id from {choice.id!r}" if choice.id else "the id is the file and the line"
-        yield f"{rows:,} rows: the text is from {choice.text!r}, {identity} (--text-field, --id-field choose others)"
+        cure = "--text-field, --id-field choose others"
+        yield f"{counted(rows, 'row')}: the text is from {choice.text!r}, {identity} ({cure})"
 
 
 def _told_unread(reading: Reading) -> Iterator[str]:

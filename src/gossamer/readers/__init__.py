@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 def read(
     paths: str | Path | Iterable[str | Path],
     *,
-    text_field: str | None = None,
+    text_field: str | Sequence[str] | None = None,
     id_field: str | None = None,
     glob: str | Sequence[str] | None = None,
     lines: bool = False,
@@ -62,14 +62,14 @@ def read(
 ) -> Reading:
     """The documents in files and folders, one after the other; "-" is standard input.
 
-    `text_field`: the field with the text; by default the first of TEXT_FIELDS that is present, preceded by the
-    ``title``. `id_field`: by default the first of ID_FIELDS that is present, else "<file>:<line>". All other fields
-    become metadata; those of a file without rows are its path, as in the id, the time it was modified, and what it says
-    of itself, such as its title. `glob`: patterns as in .gitignore that choose the files in folders. `lines`: text
-    files hold one document a line. `charset`: the encoding of files that are not UTF-8 and do not declare theirs; else
-    they are read as Windows-1252 if they are western text. `follow_links`: read files in folders also if they are
-    symbolic links out of the folder. `on_error`: "raise" stops at the first line or file that cannot be read, "skip"
-    counts it; "auto" stops for files that were named, and counts those found in folders.
+    `text_field`: the field with the text, or several that are joined; by default the first of TEXT_FIELDS that is
+    present, preceded by the ``title``. `id_field`: by default the first of ID_FIELDS that is present, else
+    "<file>:<line>". All other fields become metadata; those of a file without rows are its path, as in the id, the time
+    it was modified, and what it says of itself, such as its title. `glob`: patterns as in .gitignore that choose the
+    files in folders. `lines`: text files hold one document a line. `charset`: the encoding of files that are not UTF-8
+    and do not declare theirs; else they are read as Windows-1252 if they are western text. `follow_links`: read files
+    in folders also if they are symbolic links out of the folder. `on_error`: "raise" stops at the first line or file
+    that cannot be read, "skip" counts it; "auto" stops for files that were named, and counts those found in folders.
 
     Files are listed now, and a path that does not exist is an InputError; they are read as you iterate.
     """
@@ -89,7 +89,8 @@ def read(
     account = Account(
         on_error, bytes_total=total, links=found.links, twins=found.twins, unread=found.unread, charset=charset
     )
-    job = Job(account, text_field, id_field, lines)
+    text_fields = [text_field] if isinstance(text_field, str) else text_field or ()
+    job = Job(account, tuple(dict.fromkeys(text_fields)), id_field, lines)
     return Reading(_records(sources, job), account)
 
 

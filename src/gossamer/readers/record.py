@@ -71,6 +71,8 @@ class Account:
     """The encoding of files that are not UTF-8, if the user named it."""
     charsets: dict[str, dict[str, None]] = field(default_factory=dict)
     """Encodings that were assumed, and the files of each, in order."""
+    text_fields: set[str] = field(default_factory=set)
+    """Fields that the user chose for the text, and some row has."""
     fields: Counter[FieldChoice] = field(default_factory=Counter)
     """How many rows had which fields for text and id."""
     bytes_total: int | None = 0
