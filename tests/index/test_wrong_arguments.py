@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bag import encode
-from gossamer import Index
+from gossamer import Index, VectorIndex
 from gossamer.errors import DtypeError, GossamerError, ParameterError
 
 
@@ -45,6 +45,23 @@ def test_what_cannot_be_meant(index: Index, attempt: Callable[[Any], object], ki
     with pytest.raises(kind, match=says):
         attempt(index)
     assert len(index) == 3
+
+
+@pytest.mark.parametrize(
+    ("attempt", "says"),
+    [
+        (lambda ix: ix.search("moon", wehre={}), r"^Index\.search\(\) got an unexpected keyword argument 'wehre'"),
+        (lambda ix: ix.concepts(dept=2), r"^Index\.concepts\(\) got an unexpected keyword argument 'dept'"),
+        (lambda ix: ix.get(), r"^Index\.get\(\) missing 1 required positional argument: 'ids'"),
+        (lambda ix: ix.more_like("sky", wehre={}), r"^Index\.more_like\(\) got an unexpected keyword argument 'wehre'"),
+        (lambda ix: VectorIndex(2).cut(m=3), r"^VectorIndex\.cut\(\) got an unexpected keyword argument 'm'"),
+    ],
+)
+def test_messages_of_python_name_the_class_that_was_called(
+    index: Index, attempt: Callable[[Any], object], says: str
+) -> None:
+    with pytest.raises(TypeError, match=says):
+        attempt(index)
 
 
 def test_changes_since_a_date_as_text(index: Index) -> None:

@@ -87,6 +87,8 @@ def search(
 
 def more_like(id: str, k: int, options: SearchOptions) -> Call[Hits]:
     """`Index.more_like`."""
+    if unknown := sorted(options.keys() - SearchOptions.__optional_keys__):
+        raise TypeError(f"more_like() got an unexpected keyword argument {unknown[0]!r}")
     return Call("POST", "/more-like", _hits, {"id": id, "k": k, **_options(options)})
 
 

@@ -40,8 +40,10 @@ from gossamer.results import (
     Plane,
     Topics,
 )
+from gossamer.results.other_names import methods_of
 
 
+@methods_of("Cluster")
 class ClusterReader:
     """The part of `Cluster` that reads."""
 

@@ -51,6 +51,7 @@ from gossamer.results.other_names import (
     SEARCH,
     TOPICS,
     TellingNames,
+    methods_of,
     telling_arguments,
     unknown_attribute,
 )
@@ -60,6 +61,7 @@ from gossamer.tree.browsing import outline, top_paths
 from gossamer.tree.cuts import nested_cuts
 
 
+@methods_of("Index")
 class IndexReader(metaclass=TellingNames):
     """The part of `Index` that reads."""
 
@@ -177,6 +179,8 @@ class IndexReader(metaclass=TellingNames):
         >>> [hit.id for hit in ix.more_like("mars", k=1)]
         ['saturn']
         """
+        if unknown := sorted(options.keys() - SearchArguments.__optional_keys__):
+            raise TypeError(f"Index.more_like() got an unexpected keyword argument {unknown[0]!r}")
         wanted, k = as_one_id(id), positive(k, "k")
         options["vector"] = self.vectors([wanted])[0]
         found = self.search(None, k + 1, **options)
