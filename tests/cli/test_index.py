@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -79,6 +80,20 @@ def test_folders_with_all_sorts_of_files(run: Run, tmp_path: Path) -> None:
         assert set(ix.ids()) == {"a.txt", "deep/B.MD", "owl", "bear", "moon", "sun"}
         assert ix.get("owl").metadata == {"year": 2020}
     assert changes(index(run, folder, "--to", to, "--prune", "--glob", "*.txt", "--glob", "*.csv")) == (0, 0, 3, 3)
+
+
+def test_signs_of_life_where_there_is_no_terminal(
+    run: Run, tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gossamer.cli.screen.EVERY", 0.002)
+    line = re.compile(r"^indexing( …|: [\d,]+ documents, [\d,]+/s)$", re.MULTILINE)
+    shown = run("index", source, "--to", tmp_path / "a.gsm", "--encoder", "lsa")
+    assert line.search(shown.stderr)
+    assert "indexing" not in shown.stdout
+    assert "indexing" not in run("index", source, "--to", tmp_path / "b.gsm", "--encoder", "lsa", "--quiet").output
+    shown = run("index", source, "--to", tmp_path / "c.gsm", "--encoder", "lsa", "--json")
+    assert json.loads(shown.stdout)["added"] == 12
+    assert not shown.stderr
 
 
 def test_text_of_several_fields(run: Run, tmp_path: Path) -> None:
