@@ -35,7 +35,7 @@ def test_the_methods_are_those_of_the_index(name: str) -> None:
         theirs = inspect.signature(getattr(kind, name)).parameters
         # Functions that a call runs, and what was prepared in this process, do not cross the wire.
         shared = {each: found for each, found in theirs.items() if (name, each) != ("search", "text")}
-        assert list(shared) == [each for each in own if each not in ("progress", "encoded", "rerank")]
+        assert list(shared) == [each for each in own if each not in ("progress", "encoded", "passages", "rerank")]
         for parameter, found in shared.items():
             assert (found.kind, found.default) == (own[parameter].kind, own[parameter].default)
         assert inspect.iscoroutinefunction(getattr(kind, name)) == (kind is AsyncClient)

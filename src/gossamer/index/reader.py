@@ -271,8 +271,8 @@ class IndexReader(metaclass=TellingNames):
     def to_parquet(self, path: str | os.PathLike[str]) -> int:
         """Write all passages with their vectors as a Parquet file, for another program; returns how many.
 
-        A row has the columns id, document, text, vector, and metadata as JSON. The id is that of the document, with
-        "#0", "#1", … at the end where it has several passages. A file that is there is replaced when all is written.
+        A row has the columns id, document, text, vector, metadata as JSON, start and whole. The id is that of the
+        document, with "#0", "#1", … where it has several passages. A file that is there is replaced at the end.
 
         >>> ix.to_parquet("notes.parquet")  # doctest: +SKIP
         18
