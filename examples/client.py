@@ -26,6 +26,10 @@ def main(url: str, key: str | None = None) -> None:
         ix.add(list(TEXTS.values()), ids=list(TEXTS))  # all of them are durable when this returns
         for hit in ix.search("who hunts in the forest?", k=2):
             print(f"{hit.score:.2f}  {hit.id}: {hit.text}")
+        for hits in ix.search(["what is baked?", "what goes around what?"], k=1):  # a list of queries in one request
+            print(hits[0].id)
+        ix.update(["fox", "wolf"], {"animal": True})  # nothing is encoded again
+        print([hit.id for hit in ix.more_like("fox", k=1)])
         print(ix.explain("who hunts in the forest?", "cake").sentences[0])  # any document, found or not
         for topic in ix.topics(3).concepts:
             print(f"{topic.size} about {topic.label}")

@@ -88,7 +88,8 @@ def _kind(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> str:
         return ", ".join(f"`{each}`" for each in schema["enum"])
     schema = _resolved(schema, shapes)
     if schema.get("type") == "array":
-        return f"list of {_kind(schema.get('items', {}), shapes)}s"
+        of = _kind(schema.get("items", {}), shapes)
+        return f"list of {of.replace('list of', 'lists of') if of.startswith('list of') else of + 's'}"
     return str(schema.get("type", "any"))
 
 

@@ -20,6 +20,7 @@ Where things are, in the order data flows (docs/architecture.md has the map):
 Importing this package is cheap: names load on first use.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -88,20 +89,20 @@ _HOME = {
 """The modules of the public names; all others are in gossamer.results."""
 
 
-_ELSEWHERE = dict.fromkeys(
-    (
-        "PersistentClient",
-        "EphemeralClient",
-        "Collection",
-        "BERTopic",
-        "Embeddings",
-        "connect",
-        "open",
-        "load",
-        "create",
-    ),
-    "Index.create(path) for a new index, Index.open(path) for one that is there",
-)
+_INDEX = "Index.create(path) for a new index, Index.open(path) for one that is there"
+_OF_INDEXES = (
+    "PersistentClient", "EphemeralClient", "HttpClient", "Collection", "Chroma", "Embeddings", "VectorStore",
+    "VectorStoreIndex", "connect", "open", "load", "create",
+)  # fmt: skip
+_OF_VECTORS = ("IndexFlatL2", "IndexFlatIP", "IndexHNSWFlat", "IndexIVFFlat", "index_factory")
+_ELSEWHERE = {
+    **dict.fromkeys(_OF_INDEXES, _INDEX),
+    **dict.fromkeys(_OF_VECTORS, "VectorIndex(dim); docs/migrate/faiss.md is about coming from there"),
+    "FAISS": f"{_INDEX}; docs/migrate/faiss.md is about coming from there",
+    "BERTopic": f"{_INDEX}; docs/migrate/bertopic.md is about coming from there",
+    "read_index": "VectorIndex.load(path), or Index.open(path)",
+    "SentenceTransformer": "the encoder of an index, as in Index.create(path, encoder='st:all-MiniLM-L6-v2')",
+}
 """Names by which other libraries begin."""
 
 
@@ -110,8 +111,13 @@ def __getattr__(name: str) -> object:
         value = getattr(import_module(_HOME.get(name, "gossamer.results")), name)
         globals()[name] = value
         return value
-    hint = f": here it is {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
-    raise AttributeError(f"module 'gossamer' has no attribute {name!r}{hint}")
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
+    hint = f"here it is {_ELSEWHERE[name]}"
+    # `from gossamer import …` would replace an AttributeError by an ImportError of its own, without the hint.
+    if sys._getframe(1).f_code.co_name == "_handle_fromlist":
+        raise ImportError(f"cannot import name {name!r} from 'gossamer': {hint}", name=__name__)
+    raise AttributeError(f"module 'gossamer' has no attribute {name!r}: {hint}")
 
 
 def __dir__() -> list[str]:

@@ -202,6 +202,7 @@ def test_usage_errors_are_two(run: Run, ready: Path) -> None:
         (("search", "{missing}", "x"), "there is no index at .*make one with: gossamer index FILES --to"),
         (("info", "{folder}"), "is not an index"),
         (("search", "{texts}", "x"), "texts.jsonl is a file, not an index"),
+        (("repair", "{texts}"), "texts.jsonl is a file, not an index, which is a folder"),
         (("backup", "{missing}", "{missing}.copy"), "there is no index at .*make one with: gossamer index"),
         (("search", "{ready}", "x", "--where", '{"year": {"$near": 3}}'), r"\$near"),
         (("search", "{ready}", "x", "--within", "999999"), "999999"),

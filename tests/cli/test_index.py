@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -81,6 +82,57 @@ def test_folders_with_all_sorts_of_files(run: Run, tmp_path: Path) -> None:
     assert changes(index(run, folder, "--to", to, "--prune", "--glob", "*.txt", "--glob", "*.csv")) == (0, 0, 3, 3)
 
 
+def test_signs_of_life_where_there_is_no_terminal(
+    run: Run, tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gossamer.cli.screen.EVERY", 0.002)
+    line = re.compile(r"^indexing( …|: [\d,]+ documents, [\d,]+/s)$", re.MULTILINE)
+    shown = run("index", source, "--to", tmp_path / "a.gsm", "--encoder", "lsa")
+    assert line.search(shown.stderr)
+    assert "indexing" not in shown.stdout
+    assert "indexing" not in run("index", source, "--to", tmp_path / "b.gsm", "--encoder", "lsa", "--quiet").output
+    shown = run("index", source, "--to", tmp_path / "c.gsm", "--encoder", "lsa", "--json")
+    assert json.loads(shown.stdout)["added"] == 12
+    assert not shown.stderr
+
+
+def test_text_of_several_fields(run: Run, tmp_path: Path) -> None:
+    rows = tmp_path / "news.csv"
+    rows.write_text("url,headline,story\nu1,Owls,They hunt at night\nu2,Bears,They sleep in winter\n")
+    to = tmp_path / "news.gsm"
+    options = ("--to", to, "--encoder", "lsa", "--id-field", "url")
+    wrong = run("index", rows, *options, "--text-field", "headline", "--text-field", "storey", ok=False)
+    assert wrong.exit_code == 1
+    assert "there is no field 'storey' among 'url', 'headline', 'story'. Did you mean 'story'?" in wrong.stderr
+    told = run("index", rows, *options, "--text-field", "headline", "--text-field", "story", columns=200).stderr
+    assert "2 rows: the text is from 'headline + story', the id from 'url'" in told
+    with Index.open(to, mode="r") as ix:
+        assert ix.get("u1").text == "Owls. They hunt at night"
+
+
+def test_encodings_that_were_assumed_are_told(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    for name in "abcd":
+        (folder / f"{name}.txt").write_bytes("Der Fuchs wohnt in einer Höhle, nicht weit vom Fluß.".encode("latin-1"))
+    (folder / "e.txt").write_bytes("Лиса живёт в норе недалеко от большой реки.".encode("koi8-r"))
+    (folder / "f.txt").write_bytes(b"caf\xc3\xa9 na\xc3\xafve \xff")
+    arguments = ("index", folder, "--to", tmp_path / "x.gsm", "--encoder", "lsa")
+    told = run(*arguments, columns=300).stderr
+    first = ", ".join(f"{folder}/{name}.txt" for name in "abc")
+    assert (
+        "not UTF-8, read as Windows-1252 (--charset names another): "
+        f"4 files: {first} and others (--json lists all)" in told
+    )
+    assert f"not all UTF-8, what cannot be read is replaced by \ufffd: 1 file: {folder}/f.txt" in told
+    assert "e.txt: neither UTF-8 nor western text: --charset names its encoding" in told
+    summary = json.loads(run("index", folder, "--to", tmp_path / "x.gsm", "--charset", "koi8-r", "--json").stdout)
+    assert summary["broken"] == 0
+    assert len(summary["charsets"]["koi8-r"]) == 6
+    with Index.open(tmp_path / "x.gsm", mode="r") as ix:
+        assert ix.get("e.txt").text.startswith("Лиса")
+
+
 def test_what_was_left_out_is_told(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
@@ -103,7 +155,7 @@ def test_what_was_left_out_is_told(run: Run, tmp_path: Path) -> None:
     assert "1 link to files that are read anyway" in told
     assert "not read: 1 .json file: no field with text (--text-field names one)" in told
     assert "not read: 1 without text, 1 broken" in told
-    assert "1 rows: the text is from 'title + body', the id is the file and the line" in told
+    assert "1 row: the text is from 'title + body', the id is the file and the line" in told
     assert "broken.json: not valid JSON" in told
     summary = json.loads(run(*arguments, "--json").stdout)
     assert {"suffix": ".png", "reason": "no reader", "files": 2} in summary["unread"]

@@ -113,6 +113,7 @@ def test_changes_are_made_and_names_are_kept(served: tuple[Cluster, Any]) -> Non
 def test_what_a_cluster_lacks_is_refused_with_a_sentence(served: tuple[Cluster, Any]) -> None:
     assert "has no plane" in ask(served, "GET", "/v1/plane", status=422)["detail"]
     assert "does not tell" in ask(served, "GET", "/v1/changes?since=0", status=422)["detail"]
+    assert "near duplicates" in ask(served, "GET", "/v1/near-duplicates", status=422)["detail"]
     top = served[0].concepts(0)[0]
     assert "above the shards" in ask(served, "PUT", f"/v1/concepts/{top.id}/name", {"name": "All"}, 422)["detail"]
 

@@ -123,6 +123,12 @@ def test_pages_that_cannot_be_read(path: Path, zeros: bool) -> None:
 def test_what_is_no_index_or_in_use_is_not_repaired(path: Path, tmp_path: Path) -> None:
     with pytest.raises(NotAnIndexError):
         Index.repair(tmp_path / "nowhere.gsm")
+    (tmp_path / "notes.txt").write_text("a note")
+    with pytest.raises(NotAnIndexError, match=r"notes\.txt is a file, not an index, which is a folder"):
+        Index.repair(tmp_path / "notes.txt")
+    (tmp_path / "notes").mkdir()
+    with pytest.raises(NotAnIndexError, match=r"notes is not an index: it has no documents\.sqlite"):
+        Index.repair(tmp_path / "notes")
     with Index.open(path, encode), pytest.raises(LockedError):
         Index.repair(path)
     (tmp_path / "b.gsm").mkdir()
@@ -131,7 +137,7 @@ def test_what_is_no_index_or_in_use_is_not_repaired(path: Path, tmp_path: Path) 
     db.close()
     with pytest.raises(CorruptError, match="nothing can be read"):
         Index.repair(tmp_path / "b.gsm")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.gsm", "b.gsm"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.gsm", "b.gsm", "notes", "notes.txt"]
 
 
 # -- a tree that cannot be made: contained, and said ------------------------------------------------

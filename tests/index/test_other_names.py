@@ -217,6 +217,27 @@ def test_a_table_without_its_column_of_texts(index: Index) -> None:
 def test_the_package_names_its_beginning() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'PersistentClient': here it is Index.create\(path\)"):
         _ = gossamer.PersistentClient
+    assert not hasattr(gossamer, "Collection")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("Collection", r"'Collection' from 'gossamer': here it is Index.create\(path\) for a new index"),
+        ("BERTopic", r"docs/migrate/bertopic\.md"),
+        ("FAISS", r"docs/migrate/faiss\.md"),
+        ("IndexFlatL2", r"here it is VectorIndex\(dim\)"),
+        ("SentenceTransformer", "here it is the encoder of an index"),
+        ("Nothing", r"cannot import name 'Nothing' from 'gossamer' \("),
+    ],
+)
+def test_what_is_imported_by_the_name_it_has_elsewhere(name: str, says: str) -> None:
+    with pytest.raises(ImportError, match=says):
+        exec(f"from gossamer import Index, {name}")
+
+
+def test_hints_of_the_package_name_what_there_is() -> None:
+    assert not set(gossamer._ELSEWHERE) & set(gossamer.__all__)
 
 
 def test_one_passage_is_one(index: Index) -> None:

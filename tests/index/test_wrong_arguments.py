@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bag import encode
-from gossamer import Index
-from gossamer.errors import DtypeError, GossamerError, ParameterError
+from gossamer import Index, VectorIndex
+from gossamer.errors import DtypeError, GossamerError, InputError, ParameterError
 
 
 @pytest.fixture
@@ -28,6 +28,19 @@ def index() -> Index:
         (lambda ix: ix.search("moon", rerank=lambda q, hits: None), GossamerError, "a number for each of"),
         (lambda ix: ix.add(None), DtypeError, "texts must be a string or a list of strings, got NoneType"),
         (lambda ix: ix.add(5), DtypeError, "got int"),
+        (lambda ix: ix.add("a moon", passages=[]), InputError, "passages of 0 documents for 1 texts"),
+        (lambda ix: ix.add("a moon", passages=[[]]), InputError, "row 0 has no passages"),
+        (
+            lambda ix: ix.add("a moon", passages=[["a moon"]]),
+            DtypeError,
+            r"row 0 is no list of passages, as passages\(ids",
+        ),
+        (lambda ix: ix.add("a moon", passages=ix.passages("sky")), InputError, "does not have the passage at 0"),
+        (
+            lambda ix: ix.add("a red moon", passages=ix.passages("sky"), vectors=[[1.0]]),
+            ParameterError,
+            "one of the two",
+        ),
         (lambda ix: ix.assign(None), DtypeError, "list of strings, got NoneType"),
         (lambda ix: ix.topics(2).assign(5), DtypeError, "list of strings, got int"),
         (lambda ix: ix.topics(levels=3), ParameterError, r"as in \[8, 40, 200\], got 3"),
@@ -45,6 +58,23 @@ def test_what_cannot_be_meant(index: Index, attempt: Callable[[Any], object], ki
     with pytest.raises(kind, match=says):
         attempt(index)
     assert len(index) == 3
+
+
+@pytest.mark.parametrize(
+    ("attempt", "says"),
+    [
+        (lambda ix: ix.search("moon", wehre={}), r"^Index\.search\(\) got an unexpected keyword argument 'wehre'"),
+        (lambda ix: ix.concepts(dept=2), r"^Index\.concepts\(\) got an unexpected keyword argument 'dept'"),
+        (lambda ix: ix.get(), r"^Index\.get\(\) missing 1 required positional argument: 'ids'"),
+        (lambda ix: ix.more_like("sky", wehre={}), r"^Index\.more_like\(\) got an unexpected keyword argument 'wehre'"),
+        (lambda ix: VectorIndex(2).cut(m=3), r"^VectorIndex\.cut\(\) got an unexpected keyword argument 'm'"),  # type: ignore[call-arg]
+    ],
+)
+def test_messages_of_python_name_the_class_that_was_called(
+    index: Index, attempt: Callable[[Any], object], says: str
+) -> None:
+    with pytest.raises(TypeError, match=says):
+        attempt(index)
 
 
 def test_changes_since_a_date_as_text(index: Index) -> None:

@@ -60,6 +60,40 @@ def test_a_chosen_text_field_stands_alone(tmp_path: Path) -> None:
     assert one(tmp_path, {"title": "T", "text": "t"}, text_field="title").text == "T"
 
 
+def test_several_text_fields_are_joined(tmp_path: Path) -> None:
+    fields = {"title": "Trees", "story": "They grow.", "coda": "Slowly", "year": 2020}
+    record = one(tmp_path, fields, text_field=["title", "story", "coda"])
+    assert record.text == "Trees. They grow. Slowly"
+    assert record.metadata == {"title": "Trees", "year": 2020}, "a title stays, to be shown"
+    reading = read(tmp_path, text_field=["coda", "story", "coda"])
+    assert [(each.text, each.metadata) for each in reading] == [
+        ("Slowly. They grow.", {"title": "Trees", "year": 2020})
+    ]
+    assert [choice.text for choice in reading.fields] == ["coda + story"]
+
+
+def test_a_row_may_lack_one_of_several_text_fields(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"head": "One", "body": "a"}\n{"body": "b"}\n{"head": "Three", "body": null}\n{"x": 1}\n')
+    reading = read(path, text_field=["head", "body"])
+    assert [record.text for record in reading] == ["One. a", "b", "Three"]
+    assert reading.empty == 1
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_a_misspelt_field_names_the_near_ones(tmp_path: Path, name: str) -> None:
+    row = (
+        '{"Headline": "One", "headlong": "x", "body": "a"}' if name == "a.jsonl" else "Headline,headlong,body\nOne,x,a"
+    )
+    (tmp_path / name).write_text(row)
+    says = r"there is no field 'headlin' among .*\. Did you mean 'Headline' or 'headlong'\? Choose another text_field"
+    for wrong in ("headlin", ["headlin", "body"], ["body", "headlin"]):
+        with pytest.raises(InputError, match=says):
+            list(read(tmp_path / name, text_field=wrong))
+    with pytest.raises(InputError, match=r"no field 'bdoy'.*Did you mean 'body'\? Choose another id_field"):
+        list(read(tmp_path / name, text_field="body", id_field="bdoy"))
+
+
 @pytest.mark.parametrize(("value", "text"), [(["One.", "Two."], "One. Two."), (7, "7"), (1.5, "1.5")])
 def test_text_that_is_not_quite_text(tmp_path: Path, value: Any, text: str) -> None:
     assert one(tmp_path, {"text": value}).text == text

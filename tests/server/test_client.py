@@ -24,6 +24,7 @@ from server.running import Running
 METHODS = (
     *("add", "search", "explain", "get", "delete", "concepts", "concept", "find_concepts"),
     *("topics", "novelty", "info", "plane", "refit", "facets", "changes", "assign"),
+    *("update", "more_like", "near_duplicates", "rename_concept"),
 )
 
 
@@ -34,7 +35,7 @@ def test_the_methods_are_those_of_the_index(name: str) -> None:
         theirs = inspect.signature(getattr(kind, name)).parameters
         # Functions that a call runs, and what was prepared in this process, do not cross the wire.
         shared = {each: found for each, found in theirs.items() if (name, each) != ("search", "text")}
-        assert list(shared) == [each for each in own if each not in ("progress", "encoded", "rerank")]
+        assert list(shared) == [each for each in own if each not in ("progress", "encoded", "passages", "rerank")]
         for parameter, found in shared.items():
             assert (found.kind, found.default) == (own[parameter].kind, own[parameter].default)
         assert inspect.iscoroutinefunction(getattr(kind, name)) == (kind is AsyncClient)
@@ -79,6 +80,13 @@ def test_an_address_that_is_none(url: Any) -> None:
         (lambda ix: ix.search("sun", k=0), errors.InputError, "at least 1|greater than or equal to 1"),
         (lambda ix: ix.add(["a", "b"], ["x", "x"]), errors.DuplicateIdError, "id 'x' is given twice"),
         (lambda ix: ix.add(["a", "b"], ["x"]), errors.InputError, "2 texts"),
+        (lambda ix: ix.update("lost", {"a": 1}), errors.UnknownIdError, "'lost'"),
+        (lambda ix: ix.update(["d1", "d2"], [{"a": 1}]), errors.InputError, "1 dicts of metadata for 2 ids"),
+        (lambda ix: ix.more_like("lost"), errors.UnknownIdError, "'lost'"),
+        (lambda ix: ix.search(["sun", " "]), errors.EmptyTextError, "empty"),
+        (lambda ix: ix.search(["sun", "moon"], vector=np.ones((1, 32))), errors.InputError, "vector"),
+        (lambda ix: ix.search(vector=[[1.0, 2.0], [1.0]]), errors.InputError, "rows differ in length"),
+        (lambda ix: ix.near_duplicates(chance=2.0), errors.InputError, "chance"),
         (lambda ix: ix.topics(), errors.ParameterError, "topics takes the number of groups"),
         (lambda ix: ix.concept("root"), errors.DtypeError, "whole number"),
     ],
@@ -227,6 +235,9 @@ def test_async(service: Running, index: Index) -> None:
         async with AsyncClient(service.url) as client:
             answers = await asyncio.gather(*(client.search(word) for word in ("sun", "moon", "sea")))
             assert answers == [index.search(word) for word in ("sun", "moon", "sea")]
+            assert await client.search(["sun", "moon"], 3) == index.search(["sun", "moon"], 3)
+            assert await client.more_like("d3", 4) == index.more_like("d3", 4)
+            assert await client.near_duplicates() == index.near_duplicates()
             assert await client.explain("sun", "d3") == index.explain("sun", "d3")
             assert await client.get("d3") == index.get("d3")
             assert await client.get(["d3", "d4"]) == index.get(["d3", "d4"])
@@ -251,6 +262,8 @@ def test_async_changes(own: Running) -> None:
     async def work() -> None:
         async with AsyncClient(own.url) as client:
             assert await client.add(["one", "two"], ["a", "b"]) == ["a", "b"]
+            await client.update("b", {"read": True})
+            assert (await client.get("b")).metadata == {"read": True}
             assert await client.delete("a") == 1
             counts: list[int] = []
             assert await client.add_stream(documents(), progress=counts.append) == 3

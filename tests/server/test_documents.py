@@ -51,6 +51,23 @@ def test_an_id_with_slashes_is_an_address(own: Running) -> None:
     assert own.http.get("/v1/documents/a%2Fb").json()["text"] == "one"
 
 
+def test_metadata_are_updated_without_the_text(own: Running) -> None:
+    with Client(own.url) as client:
+        text = client.get("d1").text
+        client.update(["d1", "d2"], {"read": True, "at": None})
+        client.update(["d1", "d2"], [{"stars": 5}, {}])
+        assert [document.metadata for document in client.get(["d1", "d2"])] == [
+            {"read": True, "stars": 5},
+            {"read": True},
+        ]
+        assert client.get("d1").text == text
+        with pytest.raises(UnknownIdError):
+            client.update(["d1", "lost"], {"read": False})
+        assert client.get("d1").metadata["read"], "all of them, or none"
+    answer = own.http.post("/v1/documents/update", json={"ids": ["d1"], "metadata": {"stars": 4}})
+    assert answer.json() == {"updated": 1}
+
+
 def test_many_are_in_or_none(own: Running) -> None:
     with Client(own.url) as client:
         assert client.add(["one", "two"], ["a", "b"], [{"n": 1}, None]) == ["a", "b"]

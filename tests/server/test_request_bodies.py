@@ -178,7 +178,7 @@ def test_numbers_that_json_has_and_orjson_has_not(own: Running) -> None:
 def test_matches_are_in_the_answer(index: Index) -> None:
     (hit,) = index.search("sun moon", 1)
     hits = Hits([replace(hit, matches=((0, 3), (5, 9)))])
-    answer = json.loads(as_json(search_answer(hits, 0.25, concepts=True)))
+    answer = json.loads(as_json({**search_answer(hits, concepts=True), "seconds": 0.25}))
     assert answer["hits"][0]["matches"] == [[0, 3], [5, 9]]
     assert decode(list[Hit], answer["hits"]) == hits
     assert schemas.SearchAnswer.model_validate(answer).model_dump()["hits"][0]["matches"] == ((0, 3), (5, 9))

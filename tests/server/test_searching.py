@@ -11,7 +11,9 @@ import pytest
 
 from bag import encode
 from gossamer import Client, Index
-from server.running import Running, problem
+from gossamer.errors import InputError
+from gossamer.server.limits import Limits
+from server.running import Running, problem, running, small_index
 
 
 def test_search_by_words_is_the_library_s(client: Client, index: Index) -> None:
@@ -35,6 +37,65 @@ def test_answers_without_texts_are_short(service: Running, client: Client, index
 def test_search_by_vector_is_the_library_s(client: Client, index: Index) -> None:
     vector = encode(["sea and salt"])[0]
     assert client.search(vector=vector, k=4, recall=1.0) == index.search(vector=vector, k=4, recall=1.0)
+
+
+def test_a_list_of_queries_is_one_batch(service: Running, client: Client, index: Index) -> None:
+    queries = ["sun and moon", "wolf", '"sea" -salt', "king"]
+    assert client.search(queries, 3, where={"at": {"$gte": 50}}) == index.search(queries, 3, where={"at": {"$gte": 50}})
+    assert client.search(queries[:2], 2, explain=True) == index.search(queries[:2], 2, explain=True)
+    vectors = encode(queries)
+    assert client.search(vector=vectors, k=2) == index.search(vector=vectors, k=2)
+    assert client.search(queries, 2, vector=vectors) == index.search(queries, 2, vector=vectors)
+    assert client.search([]) == []
+    answer = service.http.post("/v1/search/batch", json={"queries": queries, "k": 2}).json()
+    alone = service.http.post("/v1/search", json={"query": "wolf", "k": 2}).json()
+    assert answer["answers"][1]["hits"] == alone["hits"]
+    assert answer["seconds"] > 0.0
+
+
+def test_a_long_list_of_queries_is_answered_in_parts(index: Index) -> None:
+    queries = ["sun and moon", "wolf", "king", "gold", "bread"]
+    with (
+        running({"main": small_index()}, limits=Limits(k=4, batch=5, answer=20_000)) as small,
+        Client(small.url) as client,
+    ):
+        answers = small.http.post("/v1/search/batch", json={"queries": queries, "k": 2}).json()["answers"]
+        assert [[hit["id"] for hit in each["hits"]] for each in answers] == [
+            [hit.id for hit in hits] for hits in index.search(queries, 2)
+        ]
+        with pytest.raises(InputError, match="the number of queries in one request may be at most 5"):
+            client.search([*queries, "salt"], 2)
+        with pytest.raises(InputError, match="k may be at most 4"):
+            client.search(queries, 5)
+        whole = {"queries": queries, "k": 4, "concepts": True}
+        assert "may be at most 20,000" in problem(small.http.post("/v1/search/batch", json=whole), 422)["detail"]
+
+
+def test_a_batch_without_queries_is_refused(service: Running) -> None:
+    assert "nothing to search for" in problem(service.http.post("/v1/search/batch", json={"k": 1}), 422)["detail"]
+    wrong = {"queries": ["sun"], "vectors": [[0.0] * 32] * 2}
+    assert "vectors: 2, queries: 1" in problem(service.http.post("/v1/search/batch", json=wrong), 422)["detail"]
+
+
+@pytest.mark.filterwarnings("ignore::gossamer.errors.UnknownFieldWarning")
+def test_more_like_a_document(client: Client, index: Index) -> None:
+    assert client.more_like("d3") == index.more_like("d3")
+    some = index.concepts(1)[1]
+    options: Any = {"where": {"at": {"$lt": 90}}, "within": some.id, "group_by": "at"}
+    assert client.more_like("d3", 4, **options) == index.more_like("d3", 4, **options)
+    assert client.more_like("d3", 1, where={"att": 1}).warnings == index.more_like("d3", 1, where={"att": 1}).warnings
+    assert [hit.text for hit in client.more_like("d3", 2, text=False)] == ["", ""]
+    unknown: Any = {"speed": 3}
+    with pytest.raises(TypeError, match=r"more_like\(\) got an unexpected keyword argument 'speed'"):
+        client.more_like("d3", **unknown)
+
+
+def test_near_duplicates(own: Running) -> None:
+    with Client(own.url) as client:
+        client.add(client.get("d7").text, "copy")
+        groups = client.near_duplicates(1e-6)
+        assert groups == own.app.state.service.catalog.first.index.near_duplicates(1e-6)
+        assert ("d7", "copy") in [group.ids for group in groups]
 
 
 def test_answers_are_chosen_as_in_the_library(client: Client, index: Index) -> None:

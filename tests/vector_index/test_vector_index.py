@@ -363,8 +363,8 @@ def _interrupt(done: int, total: int) -> None:
         (lambda v: v.add(np.zeros((1, 3)), ids=[2.5]), DtypeError, "float"),
         (lambda v: v.add(np.zeros((1, 3)), ids=[None]), DtypeError, "NoneType"),
         (lambda v: v.add(np.zeros((1, 3)), ids=[True]), DtypeError, "bool"),
-        (lambda v: v.remove([0, 99]), UnknownIdError, "99 is not in the index, which holds 4"),
-        (lambda v: v.remove("zero"), UnknownIdError, "zero"),
+        (lambda v: v.delete([0, "zero"]), DtypeError, "the ids of this index are int, got 'zero'"),
+        (lambda v: v.delete(-1), InputError, "out of range"),
         (lambda v: v.search(np.zeros(4)), DimensionError, "4 dimensions, but 3"),
         (lambda v: v.search([np.nan, 0, 0]), NotFiniteError, "row 0"),
         (lambda v: v.search([0, 0, 0], k=0), ParameterError, "at least 1, got 0"),
@@ -534,9 +534,20 @@ def test_one_dimension_is_not_put_on_a_sphere() -> None:
 def test_only_ids_name_documents(bad: Any) -> None:
     index = VectorIndex(2)
     index.add(np.eye(2).repeat(2, axis=0))
-    with pytest.raises(UnknownIdError):
-        index.remove([bad])
+    with pytest.raises(DtypeError):
+        index.delete([0, bad])
     assert len(index) == 4
+
+
+def test_ids_that_are_not_there_are_no_error_to_delete_as_in_an_index() -> None:
+    index = VectorIndex(2)
+    assert index.delete([7, "fox"]) == 0
+    index.add(np.eye(2).repeat(2, axis=0))
+    operation = index.state.operation
+    assert (index.delete([99]), index.state.operation) == (0, operation), "nothing was changed"
+    assert index.delete([3, 99, 1, 3]) == 2
+    assert (index.delete(1), index.delete([2]), len(index)) == (0, 1, 1)
+    index.check()
 
 
 @pytest.mark.parametrize("bad", [2**63 - 1, "\ud800", ""])

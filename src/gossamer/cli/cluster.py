@@ -17,7 +17,18 @@ import typer
 from gossamer.cli.command import TakesQuery, command, examples
 from gossamer.cli.formatting import documents
 from gossamer.cli.opening import prepare_encoder
-from gossamer.cli.options import EncoderName, Hybrid, Json, Quiet, Weight, Where, Within, hybrid_weight, parse_where
+from gossamer.cli.options import (
+    EncoderName,
+    Hybrid,
+    Json,
+    Quiet,
+    TextFields,
+    Weight,
+    Where,
+    Within,
+    hybrid_weight,
+    parse_where,
+)
 from gossamer.cli.screen import Screen
 from gossamer.cli.search import as_json, show_hits
 
@@ -138,7 +149,7 @@ def index(
     to: Annotated[Path, typer.Option(metavar="CLUSTER", help="The cluster: made if it is not there.")],
     shards: Annotated[int, typer.Option(min=1, help="Shards of a cluster that is made now.")] = 4,
     replicas: Annotated[int, typer.Option(min=0, help="Further actors of each shard that answer searches.")] = 0,
-    text_field: Annotated[str | None, typer.Option(help="The field with the text, in tables and JSON.")] = None,
+    text_field: TextFields = None,
     id_field: Annotated[str | None, typer.Option(help="The field with the id, in tables and JSON.")] = None,
     address: Address = None,
     encoder: EncoderName = None,

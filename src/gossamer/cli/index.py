@@ -17,7 +17,7 @@ from gossamer.cli.command import INTERRUPTED, command, examples
 from gossamer.cli.formatting import documents
 from gossamer.cli.ingest import BATCH, Ingest, Tally
 from gossamer.cli.opening import is_index, opened, prepare_encoder
-from gossamer.cli.options import Json, Quiet, complete_encoder, complete_index
+from gossamer.cli.options import Json, Quiet, TextFields, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
 from gossamer.errors import InputError, NotAnIndexError, ParameterError
 from gossamer.plain_text import counted, shortened
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "gossamer index notes/ papers/*.pdf --to notes.gsm",
-    "gossamer index news.jsonl --to news.gsm --text-field body --id-field url",
+    "gossamer index news.jsonl --to news.gsm --text-field headline --text-field story --id-field url",
     "zcat corpus.jsonl.gz | gossamer index - --to corpus.gsm --encoder lsa",
 )
 
@@ -45,7 +45,10 @@ _MOST_TOLD = 6
 """Kinds of files, or choices of fields, that are told."""
 
 _FILES_TOLD = 3
-"""Files without text that are named."""
+"""Files of a kind that are named."""
+
+_CHARSETS = {"cp1252": "Windows-1252", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
+"""The usual names of encodings that are assumed."""
 
 _CURES = {
     "no reader": " (--glob reads those that are text)",
@@ -55,7 +58,7 @@ _CURES = {
 }
 """What to do about files that were left out, by the reason."""
 
-_LEFT_OUT = ("skipped", "empty", "empty_files", "broken", "binary", "links", "twins")
+_LEFT_OUT = ("skipped", "empty", "empty_files", "broken", "binary", "links", "twins", "charsets")
 """Attributes of a `Reading` that are told with --json."""
 
 _FITTED = 20_000
@@ -80,10 +83,14 @@ def index(
             autocompletion=complete_encoder,
         ),
     ] = None,
-    text_field: Annotated[str | None, typer.Option(help="The field with the text, in tables and JSON.")] = None,
+    text_field: TextFields = None,
     id_field: Annotated[str | None, typer.Option(help="The field with the id, in tables and JSON.")] = None,
     glob: Annotated[
         list[str] | None, typer.Option(help="Which files of folders, as in .gitignore: '*.md'. Can be repeated.")
+    ] = None,
+    charset: Annotated[
+        str | None,
+        typer.Option(help="The encoding of files that are not UTF-8 and do not say so: cp1251, shift_jis, …"),
     ] = None,
     lines: Annotated[bool, typer.Option("--lines", help="Text files hold one document a line.")] = False,
     follow_links: Annotated[
@@ -121,8 +128,8 @@ def index(
     _refuse_indexes(paths)
     screen, to = Screen(json=json, quiet=quiet), _named_after(paths) if to is None else to
     reading = read(
-        paths, text_field=text_field, id_field=id_field, glob=glob or None, lines=lines, follow_links=follow_links,
-        on_error=on_error.value,
+        paths, text_field=text_field, id_field=id_field, glob=glob or None, lines=lines, charset=charset,
+        follow_links=follow_links, on_error=on_error.value,
     )  # fmt: skip
     start, tally = time.perf_counter(), Tally()
     made = _create_if_missing(to, encoder, {"max_tokens": max_tokens, "language": language, "preset": preset}, screen)
@@ -267,7 +274,7 @@ def _report(
     parts = ", ".join(f"{counts[name]:,} {name}" for name in shown)
     if not unmade:
         screen.show(f"{to}: {documents(held)}", f"{parts} in {seconds:.1f} s ({rate:,.0f} documents/s)")
-    for line in [*_told_fields(reading), *_told_unread(reading)]:
+    for line in [*_told_fields(reading), *_told_charsets(reading), *_told_unread(reading)]:
         screen.say(line)
     if others:
         first = repr(shortened(others[0], 60))
@@ -284,7 +291,8 @@ def _told_fields(reading: Reading) -> Iterator[str]:
     """Which fields of tables and JSON became text and id."""
     for choice, rows in list(reading.fields.items())[:_MOST_TOLD]:
         identity = f"the id from {choice.id!r}" if choice.id else "the id is the file and the line"
-        yield f"{rows:,} rows: the text is from {choice.text!r}, {identity} (--text-field, --id-field choose others)"
+        cure = "--text-field, --id-field choose others"
+        yield f"{counted(rows, 'row')}: the text is from {choice.text!r}, {identity} ({cure})"
 
 
 def _told_unread(reading: Reading) -> Iterator[str]:
@@ -302,8 +310,21 @@ def _told_unread(reading: Reading) -> Iterator[str]:
     if any(counts.values()):
         yield "not read: " + ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     if reading.empty_files:
-        rest = " (--json lists all)" if len(reading.empty_files) > _FILES_TOLD else ""
-        yield f"without text: {', '.join(reading.empty_files[:_FILES_TOLD])}{rest}"
+        yield f"without text: {_some_of(reading.empty_files)}"
     if reading.twins:
         links = "link" if reading.twins == 1 else "links"
         yield f"{reading.twins:,} {links} to files that are read anyway"
+
+
+def _told_charsets(reading: Reading) -> Iterator[str]:
+    """Which encodings were assumed, and of which files."""
+    for charset, files in reading.charsets.items():
+        which = f"{counted(len(files), 'file')}: {_some_of(files)}"
+        if charset == "utf-8":
+            yield f"not all UTF-8, what cannot be read is replaced by \ufffd: {which}"
+        else:
+            yield f"not UTF-8, read as {_CHARSETS.get(charset, charset)} (--charset names another): {which}"
+
+
+def _some_of(files: Sequence[str]) -> str:
+    return ", ".join(files[:_FILES_TOLD]) + (" and others (--json lists all)" if len(files) > _FILES_TOLD else "")

@@ -45,6 +45,10 @@ EncoderName: TypeAlias = Annotated[
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no notices.")]
+TextFields: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--text-field", help="The field with the text, in tables and JSON. Repeated, they are joined."),
+]
 Where: TypeAlias = Annotated[
     str | None, typer.Option(metavar="JSON", help='Only documents whose metadata match, as {"year": {"$gte": 2020}}.')
 ]

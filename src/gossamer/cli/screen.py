@@ -9,15 +9,23 @@ import errno
 import json
 import math
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from gossamer.results.progress import Bar
+from gossamer.results.progress import Bar, Pace
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+
+Report: TypeAlias = Callable[[int, float | None], None]
+"""Called with how many are done, and of how many; None where that is not known."""
+
+EVERY: Final = 10.0
+"""Seconds between two lines about progress where there is no terminal."""
 
 
 class Screen:
@@ -68,10 +76,43 @@ class Screen:
             yield
 
     @contextmanager
-    def bar(self, title: str, unit: str, *, then: str | None = None) -> Iterator[Bar]:
-        """A progress bar that disappears at the end; `then` is its title once everything is counted."""
-        with Bar(self.err if self.lively else None, title, unit, then) as bar:
-            yield bar
+    def bar(self, title: str, unit: str, *, then: str | None = None) -> Iterator[Report]:
+        """A progress bar that disappears at the end; `then` is its title once everything is counted.
+
+        Where standard error is no terminal, a line is printed there now and then.
+        """
+        if self.lively or self.json or self.quiet:
+            with Bar(self.err if self.lively else None, title, unit, then) as bar:
+                yield bar
+        else:
+            with self._lines(title, unit, then or title) as report:
+                yield report
+
+    @contextmanager
+    def _lines(self, title: str, unit: str, then: str) -> Iterator[Report]:
+        """Lines such as "indexing: 1,500 documents, 48/s, 2:10 left", also while nothing is counted for long."""
+        pace, ended = Pace(), Event()
+        doing = title
+
+        def report(done: int, total: float | None) -> None:
+            nonlocal doing
+            doing = then if total and done >= total else title
+            pace.tell(done, total)
+
+        def tell() -> None:
+            while not ended.wait(EVERY):
+                parts = [part for part in (pace.note(unit), str(pace)) if part]
+                with suppress(OSError, ValueError):  # nobody reads it any more
+                    print(f"{doing}{': ' if parts else ' …'}{', '.join(parts)}", file=stderr, flush=True)
+
+        stderr = sys.stderr
+        teller = Thread(target=tell, name="gossamer-progress", daemon=True)
+        teller.start()
+        try:
+            yield report
+        finally:
+            ended.set()
+            teller.join()
 
 
 def _console(*, stderr: bool) -> Console:

@@ -115,7 +115,7 @@ def parquet(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Take a Parquet file of vectors over. Other columns become metadata."""
+    """Take a Parquet file of vectors over. Other columns become metadata; of an export all is as it was."""
     from gossamer.integrations.transfer import from_parquet
 
     _take(from_parquet(path, text=text, id=id, vector=vector), to, encoder, Screen(json=json, quiet=quiet))
@@ -177,7 +177,10 @@ def export(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write all passages with their vectors for another store: Parquet, or FAISS with a .jsonl of texts beside it."""
+    """Write all passages with their vectors for another store: Parquet, or FAISS with a .jsonl of texts beside it.
+
+    'gossamer import parquet' takes documents, metadata and vectors back exactly; 'gossamer backup' copies all there is.
+    """
     from gossamer.index import Unloaded
     from gossamer.integrations.transfer import to_faiss, to_parquet
 

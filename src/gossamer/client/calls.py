@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from gossamer.results import (
     Hit,
     Hits,
     IndexInfo,
+    NearDuplicates,
     Novelty,
     Plane,
     Since,
@@ -51,16 +52,68 @@ class Call(Generic[_T]):
     """Whether the answer is bytes, not JSON."""
 
 
-def search(query: str | None, vector: Vector, **options: Any) -> Call[Hits]:
-    """`Index.search`; `options` are its other arguments, by name, and `text`: whether hits have their whole text."""
-    if options.get("text", True):
-        options.pop("text", None)  # older servers do not know it
+class SearchOptions(TypedDict, total=False):
+    """The named arguments of `Client.search`, but for the vector."""
 
-    def read(answer: Any) -> Hits:
-        found = decode(list[Hit], [{"text": "", **hit} for hit in answer["hits"]])
-        return Hits(found, visited=answer["visited"], warnings=tuple(answer.get("warnings", ())))  # older servers: none
+    where: Mapping[str, Any] | None
+    within: int | None
+    hybrid: bool | float
+    recall: float | None
+    explain: bool
+    min_confidence: float
+    diversity: float
+    group_by: str | None
+    boost: Mapping[str, Any] | None
+    method: Literal["guided", "path-sum", "best-first"]
+    text: bool
 
-    return Call("POST", "/search", read, {**_query(query, vector), **options, "concepts": True})
+
+class SearchArguments(SearchOptions, total=False):
+    """The named arguments of `Client.search`, for its types."""
+
+    vector: Vector
+
+
+def search(
+    query: str | Sequence[str] | None, k: int, vector: Vector, options: SearchOptions
+) -> Call[Hits | list[Hits]]:
+    """`Index.search`; of a list of queries, or a matrix of vectors, a list of hits."""
+    vectors = None if vector is None else _array(vector)
+    if isinstance(query, list | tuple) or (query is None and vectors is not None and vectors.ndim == 2):
+        asked = {"queries": query, "vectors": None if vectors is None else vectors.tolist()}
+        return Call("POST", "/search/batch", _several_hits, {**asked, "k": k, **_options(options)})
+    return Call("POST", "/search", _hits, {**_query(query, vector), "k": k, **_options(options)})
+
+
+def more_like(id: str, k: int, options: SearchOptions) -> Call[Hits]:
+    """`Index.more_like`."""
+    if unknown := sorted(options.keys() - SearchOptions.__optional_keys__):
+        raise TypeError(f"more_like() got an unexpected keyword argument {unknown[0]!r}")
+    return Call("POST", "/more-like", _hits, {"id": id, "k": k, **_options(options)})
+
+
+def near_duplicates(chance: float) -> Call[list[NearDuplicates]]:
+    """`Index.near_duplicates`."""
+
+    def read(answer: Any) -> list[NearDuplicates]:
+        return decode(list[NearDuplicates], answer["groups"])
+
+    return Call("GET", "/near-duplicates", read, params={"chance": chance})
+
+
+def _options(options: SearchOptions) -> dict[str, Any]:
+    """`text` is left out where it changes nothing: older servers do not know it."""
+    given = {name: value for name, value in options.items() if (name, value) != ("text", True)}
+    return {**given, "concepts": True}
+
+
+def _hits(answer: Any) -> Hits:
+    found = decode(list[Hit], [{"text": "", **hit} for hit in answer["hits"]])
+    return Hits(found, visited=answer["visited"], warnings=tuple(answer.get("warnings", ())))  # older servers: none
+
+
+def _several_hits(answer: Any) -> list[Hits]:
+    return [_hits(each) for each in answer["answers"]]
 
 
 def explain(query: str | None, id: str, k: int, hybrid: bool | float, vector: Vector) -> Call[Explanation]:
@@ -128,6 +181,12 @@ def add(
     )
 
 
+def update(ids: str | Iterable[str], metadata: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Call[None]:
+    """`Index.update`."""
+    fields = metadata if isinstance(metadata, Mapping) else list(metadata)
+    return Call("POST", "/documents/update", lambda answer: None, {"ids": _ids(ids), "metadata": fields})
+
+
 def delete(ids: str | Iterable[str] | None, where: Mapping[str, Any] | None) -> Call[int]:
     """`Index.delete`."""
     if (ids is None) == (where is None):
@@ -188,8 +247,15 @@ def rebuild() -> Call[None]:
     return Call("POST", "/rebuild", lambda answer: None)
 
 
-def _query(query: str | None, vector: Vector) -> dict[str, Any]:
-    return {"query": query, "vector": None if vector is None else np.asarray(vector).ravel().tolist()}
+def _query(query: Any, vector: Vector) -> dict[str, Any]:
+    return {"query": query, "vector": None if vector is None else _array(vector).ravel().tolist()}
+
+
+def _array(vector: npt.ArrayLike) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(vector)
+    except ValueError as error:
+        raise InputError(f"vector must be a vector or a matrix, but its rows differ in length ({error})") from error
 
 
 def _ids(ids: str | Iterable[str]) -> list[str]:

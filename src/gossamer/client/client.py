@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar, Unpack, overload
 from warnings import warn
 
 from gossamer.client import calls, transport
-from gossamer.client.calls import Call, Vector
+from gossamer.client.calls import Call, SearchArguments, SearchOptions, Vector
 from gossamer.errors import UnknownFieldWarning
 from gossamer.results import (
     Concept,
@@ -17,6 +17,7 @@ from gossamer.results import (
     Facets,
     Hits,
     IndexInfo,
+    NearDuplicates,
     Novelty,
     Plane,
     Since,
@@ -97,6 +98,10 @@ class Client(transport.BaseClient):
             raise self._unreachable(error) from error
         return seen.finish()
 
+    def update(self, ids: str | Iterable[str], metadata: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
+        """Set fields of the metadata of documents: one dict for all of them, or one for each. See `Index.update`."""
+        self._do(calls.update(ids, metadata))
+
     def delete(self, ids: str | Iterable[str] | None = None, *, where: Mapping[str, Any] | None = None) -> int:
         """Delete documents by their ids, or those that match a filter; returns how many there were."""
         return self._do(calls.delete(ids, where))
@@ -114,10 +119,14 @@ class Client(transport.BaseClient):
 
     # -- searching ---------------------------------------------------------------------------------
 
+    @overload
+    def search(self, query: str | None = None, k: int = 10, **options: Unpack[SearchArguments]) -> Hits: ...
+    @overload
+    def search(self, query: list[str], k: int = 10, **options: Unpack[SearchArguments]) -> list[Hits]: ...
     @telling_arguments(SEARCH)
     def search(
         self,
-        query: str | None = None,
+        query: str | Sequence[str] | None = None,
         k: int = 10,
         *,
         where: Mapping[str, Any] | None = None,
@@ -132,21 +141,25 @@ class Client(transport.BaseClient):
         boost: Mapping[str, Any] | None = None,
         method: Literal["guided", "path-sum", "best-first"] = "guided",
         text: bool = True,
-    ) -> Hits:
-        """The k best documents, best first. See `Index.search`; `text=False` leaves each hit's `text` empty.
+    ) -> Hits | list[Hits]:
+        """The k best documents, best first; of a list of queries a list of `Hits`, found in one request.
 
-        An answer then is as short as the passages and the metadata of its hits, however long the documents are.
+        See `Index.search`. `text=False` leaves each hit's `text` empty: an answer then is as short as the passages and
+        the metadata of its hits, however long the documents are.
         """
-        hits = self._do(
-            calls.search(
-                query, vector, k=k, where=where, within=within, hybrid=hybrid, recall=recall, explain=explain,
-                min_confidence=min_confidence, diversity=diversity, group_by=group_by, boost=boost, method=method,
-                text=text,
-            )
-        )  # fmt: skip
-        for message in hits.warnings:
+        options: SearchOptions = {
+            "where": where, "within": within, "hybrid": hybrid, "recall": recall, "explain": explain,
+            "min_confidence": min_confidence, "diversity": diversity, "group_by": group_by, "boost": boost,
+            "method": method, "text": text,
+        }  # fmt: skip
+        found = self._do(calls.search(query, k, vector, options))
+        for message in (found if isinstance(found, Hits) else found[0] if found else Hits()).warnings:
             warn(message, UnknownFieldWarning, stacklevel=3)  # past the decorator
-        return hits
+        return found
+
+    def more_like(self, id: str, k: int = 10, **options: Unpack[SearchOptions]) -> Hits:
+        """The k documents most like the document `id`, which is left out; `options` are those of `search`."""
+        return self._do(calls.more_like(id, k, options))
 
     def explain(
         self, query: str | None, id: str, *, k: int = 10, hybrid: bool | float = True, vector: Vector = None
@@ -175,6 +188,10 @@ class Client(transport.BaseClient):
         """
         found = self._do(calls.get(ids, skip_unknown))
         return found[0] if isinstance(ids, str) else found
+
+    def near_duplicates(self, chance: float = 1e-3) -> list[NearDuplicates]:
+        """Groups of documents nearer to each other than chance would have it. See `Index.near_duplicates`."""
+        return self._do(calls.near_duplicates(chance))
 
     def concepts(self, depth: int | None = 2) -> list[Concept]:
         """The tree from the root down to `depth`, as much as the server gives at once. See `Index.concepts`."""

@@ -34,13 +34,16 @@ from gossamer.results import (
     Explanation,
     Facets,
     IndexInfo,
+    NearDuplicates,
     Novelty,
     Outline,
     Plane,
     Topics,
 )
+from gossamer.results.other_names import methods_of
 
 
+@methods_of("Cluster")
 class ClusterReader:
     """The part of `Cluster` that reads."""
 
@@ -374,6 +377,10 @@ class ClusterReader:
     def changes(self, since: Any) -> list[ConceptChange]:
         """Not told of a cluster: its shards count operations of their own. Raises `ParameterError`."""
         raise ParameterError(f"a cluster does not tell what changed since {since!r}: ask the index of one shard")
+
+    def near_duplicates(self, chance: float = 1e-3) -> list[NearDuplicates]:
+        """Not found in a cluster, whose documents no process holds together. Raises `ParameterError`."""
+        raise ParameterError("a cluster does not look for near duplicates: ask the index of one shard")
 
     def plane(self, *, labels: bool = True) -> Plane:
         """Not made of a cluster, whose documents no process holds together. Raises `ParameterError`."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -11,19 +11,24 @@ import numpy.typing as npt
 from gossamer.array_types import Floats
 from gossamer.checks import TOO_DEEP, Problem, as_vectors, id_problem, metadata_problem, text_problem
 from gossamer.encoders.protocol import check_texts
-from gossamer.errors import DtypeError, DuplicateIdError, InputError
+from gossamer.errors import DtypeError, DuplicateIdError, InputError, ParameterError
 from gossamer.index.tables import looks_like_a_table
 from gossamer.plain_text import is_storable
+from gossamer.results import Passage
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Documents to add. Without `ids` they are numbered; `metadata` is JSON text; `vectors` has a row for each text."""
+    """Documents to add. Without `ids` they are numbered; `metadata` is JSON text; `vectors` has a row for each text.
+
+    With `spans`, start and end of the passages of each text, it has a row for each passage.
+    """
 
     texts: list[str]
     ids: list[str] | None
     metadata: list[str]
     vectors: Floats | None
+    spans: list[list[tuple[int, int]]] | None = None
 
 
 def check_batch(
@@ -31,6 +36,7 @@ def check_batch(
     ids: str | Iterable[str] | None,
     metadata: Mapping[str, Any] | Iterable[Mapping[str, Any] | None] | None,
     vectors: npt.ArrayLike | None,
+    passages: Iterable[Sequence[Passage]] | None = None,
 ) -> Batch:
     """The arguments of `add`, checked; a single text is a batch of one. Raises for the first thing that is wrong."""
     if isinstance(texts, str):
@@ -54,12 +60,37 @@ def check_batch(
     rows = check_texts(given)
     for row, text in enumerate(rows):
         _refuse(text_problem(text), row)
-    return Batch(
+    if vectors is not None and passages is not None:
+        raise ParameterError("vectors and passages both bring vectors: pass one of the two")
+    batch = Batch(
         texts=rows,
         ids=None if ids is None else _new_ids(ids, len(rows)),
         metadata=["{}"] * len(rows) if metadata is None else _metadata(metadata, len(rows)),
         vectors=None if vectors is None else _vectors(vectors, len(rows)),
     )
+    return batch if passages is None else _with_passages(batch, list(passages))
+
+
+def _with_passages(batch: Batch, passages: Sequence[Sequence[Passage]]) -> Batch:
+    """A batch whose texts have these passages."""
+    if len(passages) != len(batch.texts):
+        raise InputError(f"got passages of {len(passages)} documents for {len(batch.texts)} texts: pass those of each")
+    spans: list[list[tuple[int, int]]] = []
+    for row, (text, parts) in enumerate(zip(batch.texts, passages, strict=True)):
+        if isinstance(parts, Passage) or not all(isinstance(part, Passage) for part in parts):
+            raise DtypeError(
+                f"passages: row {row} is no list of passages, as passages(ids) gives one for each document"
+            )
+        if not parts:
+            raise InputError(f"row {row} has no passages: give it at least one")
+        for part in parts:
+            if part.start < 0 or not part.text or not text.startswith(part.text, part.start):
+                raise InputError(
+                    f"row {row}: its text does not have the passage at {part.start}: pass those of this text"
+                )
+        spans.append([(part.start, part.start + len(part.text)) for part in parts])
+    vectors = [part.vector for parts in passages for part in parts]
+    return replace(batch, vectors=as_vectors(vectors) if vectors else None, spans=spans)
 
 
 def as_ids(ids: str | Iterable[str]) -> list[str]:

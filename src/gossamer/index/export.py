@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.errors import DiskError, MissingExtraError
+from gossamer.results.tables import EXPORT
 
 if TYPE_CHECKING:
     from gossamer.index.reader import IndexReader
@@ -25,6 +26,10 @@ class Exported(NamedTuple):
     text: str
     vector: npt.NDArray[np.float32]
     metadata: dict[str, Any]
+    start: int
+    """Where the passage begins in the text of the document, in characters."""
+    whole: str | None
+    """The text of the document, where that is more than its first passage; with that passage alone."""
 
 
 def exported(index: IndexReader, batch: int = 1_000) -> Iterator[list[Exported]]:
@@ -36,7 +41,8 @@ def exported(index: IndexReader, batch: int = 1_000) -> Iterator[list[Exported]]
         for document, parts in zip(index.get(wanted), index.passages(wanted), strict=True):
             for number, part in enumerate(parts):
                 id = document.id if len(parts) == 1 else f"{document.id}#{number}"
-                found.append(Exported(id, document.id, part.text, part.vector, document.metadata))
+                whole = document.text if not number and part.text != document.text else None
+                found.append(Exported(id, document.id, part.text, part.vector, document.metadata, part.start, whole))
         yield found
 
 
@@ -49,7 +55,9 @@ def write_parquet(index: IndexReader, target: Path) -> int:
         raise MissingExtraError("Writing Parquet", "parquet") from error
     dim, written = index.info().dim, 0
     texts = [(name, arrow.string()) for name in ("id", "document", "text")]
-    schema = arrow.schema([*texts, ("vector", arrow.list_(arrow.float32(), dim or 0)), ("metadata", arrow.string())])
+    vector = ("vector", arrow.list_(arrow.float32(), dim or 0))
+    others = [("metadata", arrow.string()), ("start", arrow.int64()), ("whole", arrow.string())]
+    schema = arrow.schema([*texts, vector, *others], EXPORT)
     aside = target.with_name(f".{target.name}.part")
     try:
         with parquet.ParquetWriter(aside, schema) as writer:
@@ -58,7 +66,8 @@ def write_parquet(index: IndexReader, target: Path) -> int:
                 vectors = arrow.FixedSizeListArray.from_arrays(flat, dim)
                 plain = [[getattr(each, name) for each in some] for name, _ in texts]
                 metadata = [json.dumps(each.metadata, ensure_ascii=False) for each in some]
-                writer.write_table(arrow.table([*plain, vectors, metadata], schema=schema))
+                places = [[each.start for each in some], [each.whole for each in some]]
+                writer.write_table(arrow.table([*plain, vectors, metadata, *places], schema=schema))
                 written += len(some)
         aside.replace(target)
     except OSError as error:

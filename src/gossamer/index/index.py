@@ -40,7 +40,7 @@ from gossamer.index.upsert import (
     prepared_change,
     spans_of,
 )
-from gossamer.results import Compaction, Repair, notebook
+from gossamer.results import Compaction, Passage, Repair, notebook
 from gossamer.results.other_names import ADD, NEW, TABLE, UPDATE, telling_arguments
 from gossamer.results.progress import ProgressOption, watched
 from gossamer.store import Change, Store, rows
@@ -227,6 +227,7 @@ class Index(IndexReader):
         metadata: Mapping[str, Any] | Iterable[Mapping[str, Any] | None] | None = None,
         *,
         vectors: npt.ArrayLike | None = None,
+        passages: Iterable[Sequence[Passage]] | None = None,
         encoded: Encoded | None = None,
         progress: ProgressOption = None,
     ) -> list[str]:
@@ -234,15 +235,16 @@ class Index(IndexReader):
 
         All of them are in and durable when this returns; after an error, none is. Without `ids` documents are
         numbered. A text that is there already under its id is not encoded again. `vectors` brings one prepared
-        vector for each text, which is then neither encoded nor split. `encoded` is what `encode` made of these texts
-        ahead. `progress(done, total)` counts encoded texts; True shows a bar, False none. At a prompt and in notebooks
-        one appears by itself after two seconds.
+        vector for each text, which is then neither encoded nor split; `passages` those of each text, with vectors, as
+        `passages` of another index gives them. `encoded` is what `encode` made of these texts ahead.
+        `progress(done, total)` counts encoded texts; True shows a bar, False none. At a prompt and in notebooks one
+        appears by itself after two seconds.
 
         >>> ix.add(["A note on rye.", "A note on oats."], ids=["rye", "oats"], metadata=[{"year": 2025}, {}])
         ['rye', 'oats']
         """
         with enough_memory("for so many documents"):
-            batch = check_batch(texts, ids, metadata, vectors)
+            batch = check_batch(texts, ids, metadata, vectors, passages)
         state = self.state
         state.check_writable()
         if not batch.texts:
@@ -259,7 +261,7 @@ class Index(IndexReader):
             with state.store.reading() as db:
                 plan = Plan(db, batch)
             if batch.vectors is not None:
-                state.write(prepared_change(plan, batch.vectors, state.encoder, state.settings))
+                state.write(prepared_change(plan, batch, batch.vectors, state.encoder, state.settings))
             elif must_learn(plan, state.encoder, state.settings):
                 self._learn(plan, progress)
             elif change := encoded_change(plan, state.encoder, state.settings, encoded, progress):

@@ -51,6 +51,7 @@ from gossamer.results.other_names import (
     SEARCH,
     TOPICS,
     TellingNames,
+    methods_of,
     telling_arguments,
     unknown_attribute,
 )
@@ -60,6 +61,7 @@ from gossamer.tree.browsing import outline, top_paths
 from gossamer.tree.cuts import nested_cuts
 
 
+@methods_of("Index")
 class IndexReader(metaclass=TellingNames):
     """The part of `Index` that reads."""
 
@@ -177,6 +179,8 @@ class IndexReader(metaclass=TellingNames):
         >>> [hit.id for hit in ix.more_like("mars", k=1)]
         ['saturn']
         """
+        if unknown := sorted(options.keys() - SearchArguments.__optional_keys__):
+            raise TypeError(f"Index.more_like() got an unexpected keyword argument {unknown[0]!r}")
         wanted, k = as_one_id(id), positive(k, "k")
         options["vector"] = self.vectors([wanted])[0]
         found = self.search(None, k + 1, **options)
@@ -267,8 +271,8 @@ class IndexReader(metaclass=TellingNames):
     def to_parquet(self, path: str | os.PathLike[str]) -> int:
         """Write all passages with their vectors as a Parquet file, for another program; returns how many.
 
-        A row has the columns id, document, text, vector, and metadata as JSON. The id is that of the document, with
-        "#0", "#1", … at the end where it has several passages. A file that is there is replaced when all is written.
+        A row has the columns id, document, text, vector, metadata as JSON, start and whole. The id is that of the
+        document, with "#0", "#1", … where it has several passages. A file that is there is replaced at the end.
 
         >>> ix.to_parquet("notes.parquet")  # doctest: +SKIP
         18

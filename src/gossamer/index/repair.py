@@ -21,7 +21,7 @@ import numpy as np
 
 from gossamer.array_types import DocumentNumber, Floats, PassageNumber
 from gossamer.encoders import Encoder, Progress, is_fitted_encoder, load_encoder
-from gossamer.errors import CorruptError, FormatVersionError, GossamerError, LockedError, NotAnIndexError
+from gossamer.errors import CorruptError, FormatVersionError, GossamerError, LockedError
 from gossamer.files.file_lock import LockFile, Presence
 from gossamer.index.encoding import EncoderSpec, encode, reload_encoder
 from gossamer.index.replay import LoggedTree
@@ -31,6 +31,7 @@ from gossamer.results import LostDocument, Repair
 from gossamer.store import Change, DocumentRow, PassageRow, Settings, Store, rows
 from gossamer.store.backup import replace_folder
 from gossamer.store.database import is_open_here, opening_lock
+from gossamer.store.inspection import check_is_index
 from gossamer.store.layout import Layout, disk_errors, remove_folder
 from gossamer.store.pages import PageSums
 from gossamer.store.salvage import Salvage, apply_frames, restore_header, salvage
@@ -46,8 +47,7 @@ _Passages: TypeAlias = list[tuple[int, int, Floats]]
 def repair(path: str | os.PathLike[str], encoder: EncoderSpec | None, progress: Progress | None) -> Repair:
     """See `Index.repair`."""
     layout = Layout(Path(path).resolve())
-    if not layout.folder.is_dir() or not layout.folder.name:
-        raise NotAnIndexError(f"there is no index at {layout.folder}")
+    check_is_index(layout)
     documents = _documents_if_sound(layout)
     if documents is not None:
         return Repair(str(layout.folder), documents)
@@ -102,8 +102,6 @@ def _salvaged(layout: Layout) -> Salvage:
     """What can be read of the index. Works on a copy, so that the damaged files stay as they are."""
     with TemporaryDirectory(prefix=".repair-", dir=layout.folder.parent) as folder:
         copy = Layout(Path(folder))
-        if not layout.documents.exists():
-            raise CorruptError(f"{layout.documents} is missing, and nothing can be repaired without it")
         shutil.copyfile(layout.documents, copy.documents)
         if layout.wal.exists():
             shutil.copyfile(layout.wal, copy.wal)

@@ -53,12 +53,14 @@ class Plan:
         self.size_after = rows.count_documents(db) + len(self.ids) - len(present)
         self._next_passage = rows.next_number(db, "passages")
 
-    def passages(self, settings: Settings | None) -> list[PassageRow]:
-        """Numbered passages of the new documents: each text split by `settings`, or whole where that is None."""
-        spans = (
-            (row, [(0, len(row.text))] if settings is None else spans_of(row.text, settings)) for row in self.documents
-        )
-        places = ((row.document, *span) for row, own in spans for span in own)
+    def passages(self, settings: Settings) -> list[PassageRow]:
+        """Numbered passages of the new documents: each text split by `settings`."""
+        return self.passages_at([spans_of(row.text, settings) for row in self.documents])
+
+    def passages_at(self, spans: Iterable[Iterable[tuple[int, int]]]) -> list[PassageRow]:
+        """Numbered passages of the new documents at these places."""
+        of_document = zip(self.documents, spans, strict=True)
+        places = ((row.document, *span) for row, own in of_document for span in own)
         return [PassageRow(PassageNumber(number), *place) for number, place in enumerate(places, self._next_passage)]
 
     def all_passages(self, db: sqlite3.Connection, settings: Settings) -> tuple[list[PassageRow], list[str]]:
@@ -111,8 +113,8 @@ def _generated_ids(db: sqlite3.Connection, count: int) -> list[str]:
 # -- a plan and vectors → a change -----------------------------------------------------------------
 
 
-def prepared_change(plan: Plan, vectors: Floats, encoder: Encoder, settings: Settings) -> Change:
-    """The change for texts with given vectors: one passage for each text, whatever its length."""
+def prepared_change(plan: Plan, batch: Batch, vectors: Floats, encoder: Encoder, settings: Settings) -> Change:
+    """The change for texts with given vectors: their passages, or one for each text, whatever its length."""
     if is_fitted_encoder(encoder):
         raise ParameterError(
             f"the encoder {encoder.name!r} learns from the corpus, so prepared vectors cannot stand beside "
@@ -128,7 +130,8 @@ def prepared_change(plan: Plan, vectors: Floats, encoder: Encoder, settings: Set
             f"vectors have {given} dimensions, but the index's encoder {encoder.name!r} gives {dim}: bring vectors of "
             "that encoder, or create the index with the encoder they come from"
         )
-    return plan.change(plan.passages(None), vectors, _completed(settings, vectors, plan))
+    spans = [[(0, len(row.text))] for row in plan.documents] if batch.spans is None else batch.spans
+    return plan.change(plan.passages_at(spans), vectors, _completed(settings, vectors, plan))
 
 
 def encoded_change(

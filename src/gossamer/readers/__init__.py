@@ -2,8 +2,9 @@
 
     formats/      a file of each format → records
     walk          paths → the files in them                ignore, the rules of .gitignore
-    opening       a file → text, whatever its encoding     hyphenation, words divided at line ends
+    opening       a file → text                            charsets, its encoding
     fields        a row → text, id and metadata            values, what JSON can represent
+    hyphenation   words divided at line ends
     record        what reading returns, and the account of what was left out
 
 >>> import pathlib, tempfile
@@ -26,7 +27,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from gossamer.checks import one_of
-from gossamer.errors import MissingExtraError
+from gossamer.errors import MissingExtraError, ParameterError
+from gossamer.readers.charsets import known
 from gossamer.readers.fields import ID_FIELDS, TEXT_FIELDS, Job
 from gossamer.readers.formats import (
     FORMATS,
@@ -38,7 +40,7 @@ from gossamer.readers.formats import (
     read_text,
     why_unread,
 )
-from gossamer.readers.opening import NotTextError, TooLargeError
+from gossamer.readers.opening import NotTextError, UnreadableError
 from gossamer.readers.record import Account, FieldChoice, OnError, Reading, Record
 from gossamer.readers.walk import STDIN, Source, find
 
@@ -50,26 +52,32 @@ logger = logging.getLogger(__name__)
 def read(
     paths: str | Path | Iterable[str | Path],
     *,
-    text_field: str | None = None,
+    text_field: str | Sequence[str] | None = None,
     id_field: str | None = None,
     glob: str | Sequence[str] | None = None,
     lines: bool = False,
+    charset: str | None = None,
     follow_links: bool = False,
     on_error: OnError = "raise",
 ) -> Reading:
     """The documents in files and folders, one after the other; "-" is standard input.
 
-    `text_field`: the field with the text; by default the first of TEXT_FIELDS that is present, preceded by the
-    ``title``. `id_field`: by default the first of ID_FIELDS that is present, else "<file>:<line>". All other fields
-    become metadata; those of a file without rows are its path, as in the id, the time it was modified, and what it says
-    of itself, such as its title. `glob`: patterns as in .gitignore that choose the files in folders. `lines`: text
-    files hold one document a line. `follow_links`: read files in folders also if they are symbolic links out of the
-    folder. `on_error`: "raise" stops at the first line or file that cannot be read, "skip" counts it; "auto" stops for
-    files that were named, and counts those found in folders.
+    `text_field`: the field with the text, or several that are joined; by default the first of TEXT_FIELDS that is
+    present, preceded by the ``title``. `id_field`: by default the first of ID_FIELDS that is present, else
+    "<file>:<line>". All other fields become metadata; those of a file without rows are its path, as in the id, the time
+    it was modified, and what it says of itself, such as its title. `glob`: patterns as in .gitignore that choose the
+    files in folders. `lines`: text files hold one document a line. `charset`: the encoding of files that are not UTF-8
+    and do not declare theirs; else they are read as Windows-1252 if they are western text. `follow_links`: read files
+    in folders also if they are symbolic links out of the folder. `on_error`: "raise" stops at the first line or file
+    that cannot be read, "skip" counts it; "auto" stops for files that were named, and counts those found in folders.
 
     Files are listed now, and a path that does not exist is an InputError; they are read as you iterate.
     """
     one_of(on_error, "on_error", ("raise", "skip", "auto"))
+    if charset is not None and known(charset) is None:
+        raise ParameterError(
+            f"charset must be an encoding that contains ASCII, as cp1251 or shift_jis, got {charset!r}"
+        )
     given = [paths] if isinstance(paths, str | Path) else paths
     found = find(given, why_unread, glob, follow_links=follow_links)
     sources = found.sources
@@ -78,8 +86,11 @@ def read(
             require()
     stdin = any(source.path == STDIN for source in sources)
     total = None if stdin else sum(source.size for source in sources)
-    account = Account(on_error, bytes_total=total, links=found.links, twins=found.twins, unread=found.unread)
-    job = Job(account, text_field, id_field, lines)
+    account = Account(
+        on_error, bytes_total=total, links=found.links, twins=found.twins, unread=found.unread, charset=charset
+    )
+    text_fields = [text_field] if isinstance(text_field, str) else text_field or ()
+    job = Job(account, tuple(dict.fromkeys(text_fields)), id_field, lines)
     return Reading(_records(sources, job), account)
 
 
@@ -103,7 +114,7 @@ def _records(sources: list[Source], job: Job) -> Iterator[Record]:
             else:  # folders contain all kinds of files
                 account.binary += 1
                 logger.warning("skipped %s: a binary file, not text", source.place)
-        except TooLargeError as error:
+        except UnreadableError as error:
             account.problem(source.place, error.what, error.cure)
         except (OSError, EOFError, zlib.error) as error:
             account.problem(source.place, f"cannot be read ({error})", "Check the file")

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import reduce
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -24,7 +26,8 @@ class Job:
     """What every reader of a format gets: the options of `read`, and where to report problems."""
 
     account: Account
-    text_field: str | None = None
+    text_fields: tuple[str, ...] = ()
+    """The fields whose texts are joined; none: chosen by their names."""
     id_field: str | None = None
     lines: bool = False
     longest_row: int = LONGEST_LINE
@@ -71,7 +74,7 @@ def with_title(title: str | None, text: str) -> str:
 
 def left_out(names: Iterable[str], source: Source, job: Job) -> bool:
     """Whether a file found in a folder is left out since no field can be its text: a table of numbers, settings."""
-    lenient = job.account.on_error == "auto" and not source.named and job.text_field is None
+    lenient = job.account.on_error == "auto" and not source.named and not job.text_fields
     if not lenient or not {*TEXT_FIELDS, TITLE}.isdisjoint(names):
         return False
     job.account.leave_out(source, "no field with text")
@@ -107,25 +110,20 @@ def records(
 
 
 def _record(fields: dict[str, Any], name: str, place: str, job: Job, convert: Callable[[Any], Any]) -> Record | None:
-    text, text_field = _text(fields, job.text_field)
+    text, of_text, left_out = _text(fields, job)
     if not text.strip():
         return None
     identity, id_field = _id(fields, job.id_field)
-    rest = ((clean(key), convert(value)) for key, value in fields.items() if key not in (text_field, id_field))
+    rest = ((clean(key), convert(value)) for key, value in fields.items() if key not in left_out and key != id_field)
     metadata = {key: value for key, value in rest if value is not DROP}
-    joined = job.text_field is None and text_field is not None and isinstance(fields.get(TITLE), str)
-    names = [name for name in (TITLE if joined else None, text_field) if name is not None]
-    job.account.fields[FieldChoice(" + ".join(names) or TITLE, id_field)] += 1
+    job.account.fields[FieldChoice(" + ".join(of_text), id_field)] += 1
     return Record(identity or name, text, metadata, place)
 
 
-def _text(fields: dict[str, Any], wanted: str | None) -> tuple[str, str | None]:
-    """The text, and the field it is from. The title is put before it unless the user chose the field."""
-    if wanted is not None:
-        if wanted not in fields:
-            what = f"there is no field {wanted!r} among {_list(fields)}"
-            raise NoTextFieldError(what, "Choose another text_field (--text-field)")
-        return _as_text(fields[wanted], wanted), wanted
+def _text(fields: dict[str, Any], job: Job) -> tuple[str, list[str], set[str]]:
+    """The text, the fields it is from, and which of these are not metadata too: a title before a text is."""
+    if job.text_fields:
+        return _chosen_text(fields, job)
     present = [name for name in TEXT_FIELDS if name in fields]
     title = fields.get(TITLE)
     if not present and not isinstance(title, str):
@@ -133,7 +131,22 @@ def _text(fields: dict[str, Any], wanted: str | None) -> tuple[str, str | None]:
         raise NoTextFieldError(what, f"Choose a text_field (--text-field{_longest(fields)})")
     chosen = next((name for name in present if fields[name] not in (None, "", [])), present[0] if present else None)
     text = "" if chosen is None else _as_text(fields[chosen], chosen)
-    return _join(clean(title) if isinstance(title, str) else "", text), chosen
+    titles = [TITLE] if isinstance(title, str) else []
+    texts = [] if chosen is None else [chosen]
+    return _join(clean(title) if isinstance(title, str) else "", text), titles + texts, set(texts)
+
+
+def _chosen_text(fields: dict[str, Any], job: Job) -> tuple[str, list[str], set[str]]:
+    """The text of the fields that the user chose. Of several, a row may lack some that others before it have."""
+    known, several = job.account.text_fields, len(job.text_fields) > 1
+    for name in job.text_fields:
+        if name not in fields and not (several and name in known):
+            what, cure = f"there is no field {name!r} among {_list(fields)}", "Choose another text_field (--text-field)"
+            raise NoTextFieldError(what, _near(name, fields) + cure)
+    present = [name for name in job.text_fields if name in fields]
+    known.update(present)
+    text = reduce(_join, [_as_text(fields[name], name) for name in present], "")
+    return text, present, set(present) - ({TITLE} if several else set())
 
 
 def _join(title: str, text: str) -> str:
@@ -141,6 +154,13 @@ def _join(title: str, text: str) -> str:
     if not title or not text.strip():
         return title or text
     return f"{title} {text}" if title.endswith(_STOPS) else f"{title}. {text}"
+
+
+def _near(name: str, fields: dict[str, Any]) -> str:
+    """The fields that may be meant by a name that is none of them, as a question."""
+    names = {each.lower(): each for each in fields}
+    near = [repr(shortened(names[each], 40)) for each in get_close_matches(name.lower(), names, 3)]
+    return f"Did you mean {' or '.join(near)}? " if near else ""
 
 
 def _longest(fields: dict[str, Any]) -> str:
@@ -168,7 +188,8 @@ def _id(fields: dict[str, Any], wanted: str | None) -> tuple[str | None, str | N
         identity = _as_id(fields.get(wanted))
         if identity is None:
             there = f"the field {wanted!r} is empty" if wanted in fields else f"there is no field {wanted!r}"
-            raise BadRowError(f"no id: {there}; the fields are {_list(fields)}", "Choose another id_field (--id-field)")
+            cure = _near(wanted, fields) * (wanted not in fields) + "Choose another id_field (--id-field)"
+            raise BadRowError(f"no id: {there}; the fields are {_list(fields)}", cure)
         return identity, wanted
     for name in ID_FIELDS:
         identity = _as_id(fields.get(name))

@@ -1,9 +1,7 @@
-"""Open text files: compressed or not, with or without a byte order mark, and with invalid UTF-8."""
+"""Open text files: compressed or not, and whatever their encoding."""
 
-import codecs
 import gzip
 import io
-import logging
 import os
 import stat
 import sys
@@ -13,10 +11,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from gossamer.readers.charsets import assumed, by_zero_bytes, marked
 from gossamer.readers.record import Account
 from gossamer.readers.walk import STDIN, Source
-
-logger = logging.getLogger(__name__)
 
 _HEAD = 8192
 """Bytes at the beginning of a file from which it is told whether it is text."""
@@ -32,21 +29,32 @@ class NotTextError(Exception):
     """The file is binary."""
 
 
-class TooLargeError(Exception):
-    """A file or a line is too large to be read at once: the problem, and the cure."""
+class UnreadableError(Exception):
+    """A file or a line that cannot be read: the problem, and the cure."""
 
     def __init__(self, what: str, cure: str) -> None:
         super().__init__(what)
         self.what, self.cure = what, cure
 
 
-class TextFile:
-    """An open text file. Invalid UTF-8 is replaced, with one warning."""
+class TooLargeError(UnreadableError):
+    """It is too large to be read at once."""
 
-    def __init__(self, stream: io.TextIOWrapper, place: str) -> None:
+
+class CharsetError(UnreadableError):
+    """Its encoding is not known."""
+
+
+class TextFile:
+    """An open text file, read as UTF-8. Where that fails, an encoding is assumed for the whole file."""
+
+    def __init__(self, stream: io.TextIOWrapper, source: Source, account: Account, head: bytes) -> None:
         self._stream = stream
-        self._place = place
-        self._reported = False
+        self._source = source
+        self._account = account
+        self._head = head
+        self._charset: str | None = None
+        """What was assumed."""
 
     def __iter__(self) -> Iterator[str]:
         for number, line in enumerate(iter(partial(self._stream.readline, LONGEST_LINE + 1), ""), 1):
@@ -66,17 +74,24 @@ class TextFile:
         return self._repaired("".join(blocks))
 
     def _repaired(self, text: str) -> str:
-        """`text` with undecodable bytes replaced. They were decoded to lone surrogates, which cannot be encoded."""
+        """`text` with undecodable bytes read in another encoding. They were decoded to lone surrogates."""
         if text.isascii():
             return text
         try:
             text.encode()
         except UnicodeEncodeError:
-            if not self._reported:
-                self._reported = True
-                logger.warning("%s is not all UTF-8: what cannot be read is replaced by \ufffd", self._place)
-            return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            content = text.encode("utf-8", "surrogateescape")
+            if self._charset is None:
+                self._charset = self._account.charset or self._assumed(content)
+                self._account.assume(self._charset, self._source)
+            return content.decode(self._charset, "replace")
         return text
+
+    def _assumed(self, content: bytes) -> str:
+        charset = assumed(self._head + content)
+        if charset is None:
+            raise CharsetError("neither UTF-8 nor western text: --charset names its encoding", "Save it as UTF-8")
+        return charset
 
 
 @contextmanager
@@ -88,13 +103,20 @@ def open_text(
 ) -> Iterator[TextFile]:
     """Open `source` as text and count its bytes in `account`. Raises NotTextError for a binary file.
 
-    `declared` tells the encoding that the beginning of a file declares, for formats that can; others are UTF-8.
+    `declared` tells the encoding that the beginning of a file declares, for formats that can.
     """
     with open_bytes(source, account) as stream:
-        encoding = _encoding(stream.peek(_HEAD)[:_HEAD], declared)
-        errors = "surrogateescape" if encoding == "utf-8-sig" else "replace"
-        with io.TextIOWrapper(stream, encoding, errors, newline) as text:
-            yield TextFile(text, source.place)
+        head = stream.peek(_HEAD)[:_HEAD]
+        charset = marked(head)
+        if charset is None and b"\0" in head:
+            charset = by_zero_bytes(head)
+            if charset is None:
+                raise NotTextError
+            account.assume(charset, source)
+        charset = charset or declared(head) or "utf-8"
+        errors = "surrogateescape" if charset in ("utf-8", "utf-8-sig") else "replace"
+        with io.TextIOWrapper(stream, charset, errors, newline) as text:
+            yield TextFile(text, source, account, head)
 
 
 @contextmanager
@@ -120,15 +142,6 @@ def open_archive(source: Source, account: Account) -> Iterator[zipfile.ZipFile]:
             raise OSError(str(error)) from error
         with archive:
             yield archive
-
-
-def _encoding(head: bytes, declared: Callable[[bytes], str | None]) -> str:
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    if b"\0" in head:
-        raise NotTextError
-    named = None if head.startswith(codecs.BOM_UTF8) else declared(head)
-    return "utf-8-sig" if named in (None, "utf-8") else named
 
 
 @contextmanager

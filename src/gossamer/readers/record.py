@@ -67,6 +67,12 @@ class Account:
     twins: int = 0
     unread: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Files found in folders that were left out on purpose: (suffix, reason) → how many."""
+    charset: str | None = None
+    """The encoding of files that are not UTF-8, if the user named it."""
+    charsets: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Encodings that were assumed, and the files of each, in order."""
+    text_fields: set[str] = field(default_factory=set)
+    """Fields that the user chose for the text, and some row has."""
     fields: Counter[FieldChoice] = field(default_factory=Counter)
     """How many rows had which fields for text and id."""
     bytes_total: int | None = 0
@@ -79,6 +85,10 @@ class Account:
         """Count a document without text."""
         self.empty += 1
         self.empty_files[source.place] = None
+
+    def assume(self, charset: str, source: Source) -> None:
+        """Tell that a file which does not say so is read in this encoding; "utf-8" if that is damaged."""
+        self.charsets.setdefault(charset, {})[source.place] = None
 
     def leave_out(self, source: Source, reason: str) -> None:
         """Count a file found in a folder that holds no documents; of one that was named, it is a problem."""
@@ -165,6 +175,11 @@ class Reading(Iterator[Record]):
     def fields(self) -> dict[FieldChoice, int]:
         """Which fields of rows became text and id, with the number of rows so far, most frequent first."""
         return dict(self._account.fields.most_common())
+
+    @property
+    def charsets(self) -> dict[str, list[str]]:
+        """Encodings that were assumed, with their files; "utf-8" of those in which bytes are replaced by U+FFFD."""
+        return {charset: list(files) for charset, files in self._account.charsets.items()}
 
     @property
     def bytes_total(self) -> int | None:

@@ -6,11 +6,12 @@ for one thing.
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, isfunction
 from typing import TYPE_CHECKING, Any, Final, NoReturn, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_C = TypeVar("_C", bound=type)
 
 _OPEN: Final = "Index.create(path) for a new one, Index.open(path) for one that is there"
 
@@ -218,6 +219,19 @@ class TellingNames(type):
 
         def __getattr__(cls, name: str) -> NoReturn:
             raise unknown_attribute(cls, name)
+
+
+def methods_of(name: str) -> Callable[[_C], _C]:
+    """Let Python's messages about arguments name the methods of a base class by the class that users know."""
+
+    def decorate(cls: _C) -> _C:
+        methods: list[Any] = list(filter(isfunction, vars(cls).values()))
+        for method in methods:  # and what a decorator has wrapped
+            method.__qualname__ = f"{name}.{method.__name__}"
+            methods += [method.__wrapped__] if hasattr(method, "__wrapped__") else []
+        return cls
+
+    return decorate
 
 
 def telling_arguments(names: Mapping[str, str]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:

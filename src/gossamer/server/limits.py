@@ -30,7 +30,7 @@ class Limits:
     assignments: int = 1_000_000
     """Documents listed with their topic in one answer, times the levels."""
     answer: int = 64 * 2**20
-    """Characters of the documents in one answer, text and metadata."""
+    """Characters of the documents in one answer, text and metadata; of a batch of searches, of the whole answer."""
     conditions: int = 32
     """Conditions of a filter: each may look at every document."""
     filter: int = 64 * 2**10

@@ -60,8 +60,8 @@ def explanation_fields(why: Explanation) -> dict[str, Any]:
     return {**vars(why), "gap": why.gap, "text": " ".join(why.sentences)}
 
 
-def search_answer(hits: Hits, seconds: float, *, concepts: bool, text: bool = True) -> dict[str, Any]:
-    """The answer to a search: hits, the time they took, nodes visited and warnings.
+def search_answer(hits: Hits, *, concepts: bool, text: bool = True) -> dict[str, Any]:
+    """The answer to a search: hits, nodes visited and warnings.
 
     `concepts` gives paths in full; without `text`, hits have their passage alone.
     """
@@ -70,7 +70,7 @@ def search_answer(hits: Hits, seconds: float, *, concepts: bool, text: bool = Tr
     found = [{**vars(hit), "explanation": why, "path": path} for hit, why, path in zip(hits, whys, paths, strict=True)]
     if not text:
         found = [{name: value for name, value in hit.items() if name != "text"} for hit in found]
-    return {"hits": found, "seconds": seconds, "visited": hits.visited, "warnings": hits.warnings}
+    return {"hits": found, "visited": hits.visited, "warnings": hits.warnings}
 
 
 def _step(concept: Concept) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from gossamer.results import (
     Facets,
     Hit,
     IndexInfo,
+    NearDuplicates,
     Novelty,
     Region,
     Topics,
@@ -34,6 +35,10 @@ class _Request(BaseModel):
     """A request: no type conversion, no unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+
+    def has(self, field: str) -> bool:
+        """Whether the request has this field, even with its default value."""
+        return field in self.model_fields_set
 
 
 Query = Annotated[str | None, Field(description="What to look for, in words.", min_length=1, examples=[_QUERY])]
@@ -62,10 +67,6 @@ class QueryRequest(_Request):
     query: Query = None
     vector: Vector = None
 
-    def has(self, field: str) -> bool:
-        """Whether the request has this field, even with its default value."""
-        return field in self.model_fields_set
-
 
 class Boost(BaseModel):
     """Adds weight · 2^(−age / half_life) to the score of a document."""
@@ -80,10 +81,8 @@ class Boost(BaseModel):
     )
 
 
-class SearchRequest(QueryRequest):
-    """A search."""
-
-    model_config = _example(query=_QUERY, k=3)
+class SearchOptions(_Request):
+    """How to search, whatever for."""
 
     k: int = Field(10, ge=1, description="Answers, at most.")
     where: Filter = None
@@ -102,6 +101,41 @@ class SearchRequest(QueryRequest):
         False, description="Whole concepts in every path, with terms and exemplars; else id, label, size and depth."
     )
     text: bool = Field(True, description="The whole text of every hit; without it, `passage` is what fits best.")
+
+
+class SearchRequest(SearchOptions, QueryRequest):
+    """A search."""
+
+    model_config = _example(query=_QUERY, k=3)
+
+
+class Queries(_Request):
+    """Queries in words, vectors, or both."""
+
+    queries: list[Annotated[str, Field(min_length=1)]] | None = Field(
+        None, description="What to look for, in words.", max_length=_ITEMS, fail_fast=True
+    )
+    vectors: list[Annotated[list[float], Field(max_length=_DIMENSIONS, fail_fast=True)]] | None = Field(
+        None, description="A vector for each query, or in place of queries.", max_length=_ITEMS, fail_fast=True
+    )
+
+
+class BatchRequest(SearchOptions, Queries):
+    """Several searches with the same options."""
+
+    model_config = _example(queries=[_QUERY, "why does bread rise"], k=3)
+
+
+class OneId(_Request):
+    """A document by its id."""
+
+    id: DocumentId
+
+
+class MoreLikeRequest(SearchOptions, OneId):
+    """Which documents are like one."""
+
+    model_config = _example(id="notes/plants.md", k=3)
 
 
 class ExplainRequest(QueryRequest):
@@ -138,10 +172,6 @@ class FacetsRequest(_Request):
     within: int | None = Field(None, description="The id of a concept: only documents below it.")
     k: int = Field(200, ge=1, description="With a query: its best answers that are counted.")
     most: int = Field(10, ge=1, le=1000, description="Values of a field, at most.")
-
-    def has(self, field: str) -> bool:
-        """Whether the request has this field, even with its default value."""
-        return field in self.model_fields_set
 
 
 class AssignRequest(_Request):
@@ -196,6 +226,17 @@ class DeleteRequest(_Request):
 
     ids: list[DocumentId] | None = Field(None, max_length=_ITEMS, fail_fast=True)
     where: Filter = None
+
+
+class UpdateRequest(_Request):
+    """Metadata to set."""
+
+    model_config = _example(ids=["notes/plants.md", "notes/bread.md"], metadata={"read": True})
+
+    ids: list[DocumentId] = Field(max_length=_ITEMS, fail_fast=True)
+    metadata: dict[str, Any] | list[dict[str, Any]] = Field(
+        description="Fields to set, for all documents or for each; null takes a field away, others stay as they are."
+    )
 
 
 class NewName(_Request):
@@ -261,13 +302,25 @@ InfoAnswer = _model(
 )
 
 
-class SearchAnswer(BaseModel):
+class Found(BaseModel):
     """Documents found, best first."""
 
     hits: list[HitAnswer]  # type: ignore[valid-type]
-    seconds: float = Field(description="Spent on the search itself.")
     visited: int = Field(description="Nodes of the tree, and documents found by their words, that were scored.")
     warnings: list[str] = Field(description="What may be wrong with the query: fields that no document has.")
+
+
+class SearchAnswer(Found):
+    """Documents found, best first."""
+
+    seconds: float = Field(description="Spent on the search itself.")
+
+
+class BatchAnswer(BaseModel):
+    """The answer to each query, in their order."""
+
+    answers: list[Found]
+    seconds: float = Field(description="Spent on all searches together.")
 
 
 class Added(BaseModel):
@@ -282,10 +335,22 @@ class Deleted(BaseModel):
     deleted: int
 
 
+class Updated(BaseModel):
+    """How many documents were named."""
+
+    updated: int
+
+
 class Documents(BaseModel):
     """Documents in the order they were asked for."""
 
     documents: list[Document]
+
+
+class Groups(BaseModel):
+    """Groups of documents that are nearer to each other than chance would have it, the least likely first."""
+
+    groups: list[NearDuplicates]
 
 
 class Progress(BaseModel):

@@ -60,6 +60,14 @@ class IdMap:
         """The document number of an id; None where there is none."""
         return self._number_of.get(id)
 
+    def known(self, ids: Iterable[Any]) -> list[DocId]:
+        """Those of `ids` that documents have, each once. What is no id, or of another type than these, is refused."""
+        wanted = dict.fromkeys(_as_id(id) for id in ids)
+        for id in wanted:
+            if self.kind not in (None, type(id)):
+                raise DtypeError(f"the ids of this index are {self.kind.__name__}, got {id!r}: convert it")
+        return [id for id in wanted if id in self._number_of]
+
     def numbers(self) -> dict[DocId, int]:
         """All ids with the numbers of their documents, as they are now."""
         return self._number_of.copy()

@@ -12,7 +12,7 @@ from gossamer.checks import as_vectors
 from gossamer.errors import ParameterError, StateError
 from gossamer.rank.cosines import CosineBounds, cosine_bounds, cosines, narrower_bounds
 from gossamer.results import ConceptChange, DocId
-from gossamer.results.other_names import TellingNames, unknown_attribute
+from gossamer.results.other_names import TellingNames, methods_of, unknown_attribute
 from gossamer.tree.arrays import Meta
 from gossamer.tree.cobweb import CobwebTree
 from gossamer.tree.views import paths_to
@@ -21,6 +21,7 @@ from gossamer.vector_index.state import VectorState
 from gossamer.whitening.whitening import Whitening
 
 
+@methods_of("VectorIndex")
 class VectorReader(metaclass=TellingNames):
     """The part of `VectorIndex` that looks at it."""
 

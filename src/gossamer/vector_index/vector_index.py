@@ -63,6 +63,7 @@ class VectorIndex(VectorReader):
     >>> index.search([1, 0, 0], k=2).ids.tolist()
     [['sun', 'star']]
     >>> index.delete(["sun"])
+    1
     >>> index.search([1, 0, 0], k=3).ids.tolist()
     [['star', 'moon', -1]]
     """
@@ -134,24 +135,26 @@ class VectorIndex(VectorReader):
                 stage(state, E, checked, [id for id in checked if id in state.ids], told).apply()
             return checked
 
-    def delete(self, ids: DocId | Iterable[DocId]) -> None:
-        """Delete documents by id; an unknown id raises, and then none is deleted.
+    def delete(self, ids: DocId | Iterable[DocId]) -> int:
+        """Delete documents by id; returns how many went. Ids that are not there are no error, as for an `Index`.
 
-        >>> vx.delete(["fox", "owl"])
-        >>> len(vx)
-        1
+        >>> vx.delete(["fox", "owl", "unicorn"]), len(vx)
+        (2, 1)
         """
         several = [ids] if isinstance(ids, int | str | np.integer) else as_several(ids)
         with self._writer() as state:
-            numbers = {id: state.ids.number(id) for id in several}
-            stage(state, np.empty((0, self.dim), np.float32), [], list(numbers)).apply()
+            known = state.ids.known(several)
+            if known:
+                stage(state, np.empty((0, self.dim), np.float32), [], known).apply()
+            return len(known)
 
-    def remove(self, ids: DocId | Iterable[DocId]) -> None:
+    def remove(self, ids: DocId | Iterable[DocId]) -> int:
         """The old name of `delete`.
 
         >>> vx.remove("owl")
+        1
         """
-        self.delete(ids)
+        return self.delete(ids)
 
     def stage(self, E: Floats, ids: Iterable[DocId], removed: Iterable[DocId]) -> Staged:
         """Prepare to delete some documents and add others as one change, for whoever logs it before it is applied.

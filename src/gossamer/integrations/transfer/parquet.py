@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from gossamer.errors import DiskError, ParameterError
 from gossamer.index import Index
 from gossamer.integrations.transfer.rows import Rows, as_matrix, library
+from gossamer.results import Passage
+from gossamer.results.tables import is_export
 
 _BATCH: Final = 4_096
 _VECTOR_COLUMNS: Final = ("vector", "embedding", "embeddings")
@@ -23,7 +26,8 @@ def from_parquet(
     """The rows of a Parquet file, by the names of its columns; all others become metadata.
 
     Without `vector` it is the column "vector" or "embedding", without `id` the column "id", or else the number of the
-    row. A column "metadata" that holds JSON objects, as `to_parquet` writes it, is taken apart.
+    row. A column "metadata" that holds JSON objects is taken apart. A file that `to_parquet` wrote gives the documents
+    as they were, with their passages, unless columns are named.
     """
     parquet = library("pyarrow.parquet", "Reading Parquet", "parquet")
     try:
@@ -31,11 +35,35 @@ def from_parquet(
     except (OSError, ValueError) as error:  # what pyarrow raises for files that are none of Parquet's
         raise DiskError(f"{path} cannot be read as Parquet: {error}") from error
     with file:
+        if is_export(file) and (text, id, vector) == ("text", None, None):
+            yield from _exported(file, str(path))
+            return
         columns = Columns(file.schema_arrow.names, text, id, vector, str(path))
         start = 0
         for batch in file.iter_batches(_BATCH):
             yield columns.rows(batch, start)
             start += batch.num_rows
+
+
+def _exported(file: Any, where: str) -> Iterator[Rows]:
+    """The documents of an export, whose passages follow each other."""
+    documents = (list(rows) for _, rows in groupby(_passages(file, where), key=lambda each: each[0]["document"]))
+    while some := list(islice(documents, _BATCH)):
+        firsts = [parts[0][0] for parts in some]
+        yield Rows(
+            [first["document"] for first in firsts],
+            [first["text"] if first["whole"] is None else first["whole"] for first in firsts],
+            None,
+            [json.loads(first["metadata"]) for first in firsts],
+            [[Passage(row["start"], row["text"], vector) for row, vector in parts] for parts in some],
+        )
+
+
+def _passages(file: Any, where: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The fields of each row of an export, and its vector."""
+    for batch in file.iter_batches(_BATCH):
+        fields = batch.select(["document", "text", "metadata", "start", "whole"]).to_pylist()
+        yield from zip(fields, _matrix(batch.column("vector"), f"the column 'vector' of {where}"), strict=True)
 
 
 def to_parquet(index: Index, path: str | os.PathLike[str]) -> int:
@@ -65,16 +93,18 @@ class Columns:
         return Rows(
             ids,
             [None if each is None else str(each) for each in batch.column(self._text).to_pylist()],
-            self._matrix(batch.column(self._vector)),
+            _matrix(batch.column(self._vector), f"the column {self._vector!r} of {self._where}"),
             [_metadata(*each) for each in zip(ids, batch.select(self._others).to_pylist(), strict=True)],
         )
 
-    def _matrix(self, column: Any) -> Any:
-        chunks = getattr(column, "chunks", [column])
-        if not column.null_count and hasattr(column.type, "list_size"):  # as Lance and `to_parquet` keep them
-            parts = [np.asarray(each.flatten(), np.float32).reshape(-1, column.type.list_size) for each in chunks]
-            return np.concatenate(parts) if parts else np.empty((0, column.type.list_size), np.float32)
-        return as_matrix(column.to_pylist(), f"the column {self._vector!r} of {self._where}")
+
+def _matrix(column: Any, where: str) -> Any:
+    """A column of vectors of one length as a matrix."""
+    chunks = getattr(column, "chunks", [column])
+    if not column.null_count and hasattr(column.type, "list_size"):  # as Lance and `to_parquet` keep them
+        parts = [np.asarray(each.flatten(), np.float32).reshape(-1, column.type.list_size) for each in chunks]
+        return np.concatenate(parts) if parts else np.empty((0, column.type.list_size), np.float32)
+    return as_matrix(column.to_pylist(), where)
 
 
 def _metadata(id: str, row: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gossamer.errors import InputError, MissingExtraError
 from gossamer.index import Index
+from gossamer.results import Passage
 
 _AT_ONCE: Final = 50_000
 """Documents that are added, or read, at a time: a large batch is agglomerated as a whole."""
@@ -21,8 +22,11 @@ class Rows(NamedTuple):
 
     ids: list[str]
     texts: list[str | None]
-    vectors: npt.NDArray[np.float32]
+    vectors: npt.NDArray[np.float32] | None
+    """A row for each; None where they come with `passages`."""
     metadata: list[dict[str, Any]]
+    passages: list[list[Passage]] | None = None
+    """The passages of each, from an index."""
 
 
 class TakenOver(NamedTuple):
@@ -46,11 +50,8 @@ def take_over(
     for rows in source:
         there = [at for at, text in enumerate(rows.texts) if text and not text.isspace()]
         without_text += len(rows.texts) - len(there)
-        if len(there) < len(rows.texts):
-            kept = [[each[at] for at in there] for each in (rows.ids, rows.texts, rows.metadata)]
-            rows = Rows(kept[0], kept[1], rows.vectors[there], kept[2])  # type: ignore[arg-type]
-        waiting.append(rows)
-        documents += len(rows.ids)
+        waiting.append(rows if len(there) == len(rows.texts) else _some_of(rows, there))
+        documents += len(there)
         if sum(len(each.ids) for each in waiting) >= _AT_ONCE:
             _add(index, waiting)
             waiting = []
@@ -60,14 +61,25 @@ def take_over(
     return TakenOver(documents, without_text)
 
 
+def _some_of(rows: Rows, places: list[int]) -> Rows:
+    def some(column: list[Any]) -> list[Any]:
+        return [column[at] for at in places]
+
+    vectors = None if rows.vectors is None else rows.vectors[places]
+    passages = None if rows.passages is None else some(rows.passages)
+    return Rows(some(rows.ids), some(rows.texts), vectors, some(rows.metadata), passages)
+
+
 def _add(index: Index, waiting: list[Rows]) -> None:
     some = [rows for rows in waiting if rows.ids]
     if some:
+        vectors = [rows.vectors for rows in some if rows.vectors is not None]
         index.add(
             [text or "" for rows in some for text in rows.texts],
             [id for rows in some for id in rows.ids],
             [metadata for rows in some for metadata in rows.metadata],
-            vectors=np.concatenate([rows.vectors for rows in some]),
+            vectors=np.concatenate(vectors) if vectors else None,
+            passages=None if vectors else [parts for rows in some for parts in rows.passages or ()],
         )
 
 

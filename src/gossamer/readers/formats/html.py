@@ -4,12 +4,13 @@ Scripts, styles, forms, menus and footers are left out. Nothing is loaded or exe
 page once and needs no stack: html.parser takes quadratic time on some malformed pages, and trees can be deep.
 """
 
-import codecs
 import re
 from collections.abc import Iterator
+from functools import partial
 from html import unescape
 
 from gossamer.checks import LONGEST_TEXT
+from gossamer.readers.charsets import declared
 from gossamer.readers.fields import Job, document, with_title
 from gossamer.readers.opening import open_text
 from gossamer.readers.record import Record
@@ -33,10 +34,7 @@ _CELLS = frozenset({"td", "th"})
 _NAME = re.compile(r"[a-zA-Z][^\s/>]{0,100}")
 _UNQUOTED = re.compile(r"[^\"'>]*")
 _SPACES = re.compile(r"[ \t\r\f\v\n]+")
-_META = re.compile(
-    rb"""<(?:meta[^>]{0,200}charset|\?xml[^>]{0,200}encoding)\s{0,9}=\s{0,9}["']?\s{0,9}([\w.:-]{1,40})""",
-    re.IGNORECASE,
-)
+_META = re.compile(rb"""<meta[^>]{0,200}charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w.:-]{1,40})""", re.IGNORECASE)
 _BOILERPLATE = re.compile(
     r"""(?:role|class|id)\s*=\s*["']?(?:navigation|banner|contentinfo|search|sphinxsidebar|toc)\b""", re.IGNORECASE
 )
@@ -44,7 +42,7 @@ _BOILERPLATE = re.compile(
 
 def read_html(source: Source, job: Job) -> Iterator[Record]:
     """A page: its text, with the title in the metadata."""
-    with open_text(source, job.account, declared=_declared) as file:
+    with open_text(source, job.account, declared=partial(declared, declaration=_META)) as file:
         page = file.read(LONGEST_TEXT)
     title, text = text_of(page)
     yield from document(with_title(title, text) if text else "", source, job, title=title)
@@ -61,15 +59,6 @@ def text_of(page: str) -> tuple[str | None, str]:
     lines = (_SPACES.sub(" ", line).strip() for line in "".join(scan.parts).split("\n"))
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     return _SPACES.sub(" ", scan.title).strip() or None, text
-
-
-def _declared(head: bytes) -> str | None:
-    """The encoding that a page declares, if Python knows it."""
-    found = _META.search(head)
-    try:
-        return None if found is None else codecs.lookup(found[1].decode("ascii")).name
-    except (LookupError, ValueError):
-        return None
 
 
 def _unescaped(text: str) -> str:

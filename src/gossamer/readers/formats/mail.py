@@ -14,6 +14,7 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from gossamer.readers.charsets import assumed
 from gossamer.readers.fields import Job, document, with_title
 from gossamer.readers.formats.html import text_of
 from gossamer.readers.opening import TooLargeError, open_bytes
@@ -154,6 +155,6 @@ def _date(message: Message) -> str | None:
 
 def _decoded(content: bytes, charset: str | None) -> str:
     try:
-        return content.decode(charset or "utf-8", "replace")
+        return content.decode(charset or "utf-8", "replace" if charset else "strict")
     except (LookupError, ValueError):
-        return content.decode("utf-8", "replace")
+        return content.decode(assumed(content) or "utf-8", "replace")

@@ -22,6 +22,7 @@ from gossamer.readers.opening import LONGEST_LINE, TooLargeError, open_text
 from gossamer.readers.record import Account, Record
 from gossamer.readers.values import typed
 from gossamer.readers.walk import Source
+from gossamer.results.tables import is_export
 
 _SAMPLE = 1000
 """Lines from which the kind of quoting is told."""
@@ -171,6 +172,11 @@ def _parquet_rows(parquet: Any, source: Source, job: Job) -> Iterator[Row]:
     done = 0
     try:
         with parquet.ParquetFile(source.path) as file:
+            if is_export(file):
+                job.account.problem(
+                    source.place, "an export of an index, with vectors", "Take it over with gossamer import parquet"
+                )
+                return
             total = max(1, file.metadata.num_rows)
             job.account.position = lambda: source.size * done // total
             for batch in file.iter_batches(batch_size=_BATCH):

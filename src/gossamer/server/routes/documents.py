@@ -1,4 +1,4 @@
-"""Routes for documents: get, add, delete, and a stream of documents to add. The answer to a change means it is durable.
+"""Routes for documents: get, add, update, delete, and a stream to add. The answer to a change means it is durable.
 
 A stream has one document a line. Lines are gathered into batches of bounded size, and each batch is written. Each line
 of the answer counts what is durable by then, so a client that loses the connection knows where to go on.
@@ -77,6 +77,14 @@ async def add_documents(asked: OneOrMany, served: TheIndex, service: TheService)
     ids = await service.workers.write(served, lambda: add(served.index, new, service.limits))
     service.metrics.written.labels(served.name).inc(len(ids))
     return JsonResponse({"ids": ids})
+
+
+@writing.post("/documents/update", response_model=schemas.Updated)
+async def update_documents(asked: schemas.UpdateRequest, served: TheIndex, service: TheService) -> Response:
+    """Set fields of the metadata of documents, without encoding anything; 404 where one is not there."""
+    service.limits.check_batch(len(asked.ids), "ids")
+    await service.workers.write(served, lambda: served.index.update(asked.ids, asked.metadata))
+    return JsonResponse({"updated": len(asked.ids)})
 
 
 @writing.post("/documents/delete", response_model=schemas.Deleted)
