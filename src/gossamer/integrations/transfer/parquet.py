@@ -11,7 +11,8 @@ import numpy as np
 
 from gossamer.errors import DiskError, ParameterError
 from gossamer.index import Index
-from gossamer.integrations.transfer.rows import Rows, as_matrix, library
+from gossamer.integrations.common import library
+from gossamer.integrations.transfer.rows import Rows, as_matrix
 
 _BATCH: Final = 4_096
 _VECTOR_COLUMNS: Final = ("vector", "embedding", "embeddings")
