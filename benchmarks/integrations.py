@@ -26,7 +26,7 @@ import numpy as np
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
 from gossamer import Index, VectorIndex
@@ -90,11 +90,21 @@ def prepared(collection: Collection, folder: Path) -> tuple[Index, LlamaIndexSto
     if not nodes.exists():
         store = LlamaIndexStore(nodes)
         rows = enumerate(zip(collection.texts, collection.vectors, strict=True))
-        store.add([TextNode(id_=str(n), text=t, metadata={"n": n}, embedding=e.tolist()) for n, (t, e) in rows])
+        store.add([_chunk(number, text, vector.tolist()) for number, (text, vector) in rows])
         store.client.settle()
         store.client.labels()
         store.client.close()
     return Index.open(plain, collection.encode), LlamaIndexStore(nodes)
+
+
+def _chunk(number: int, text: str, vector: list[float]) -> TextNode:
+    """The node that a splitter of LlamaIndex makes of a short document."""
+    node = TextNode(id_=str(number), text=text, metadata={"n": number}, embedding=vector, end_char_idx=len(text))
+    source = RelatedNodeInfo(
+        node_id=f"doc-{number}", node_type=ObjectType.DOCUMENT, metadata=node.metadata, hash="0" * 64
+    )
+    node.relationships[NodeRelationship.SOURCE] = source
+    return node
 
 
 Searches = dict[str, tuple[str, list[Callable[[], Any]]]]
