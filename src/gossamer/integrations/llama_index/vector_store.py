@@ -114,9 +114,10 @@ class GossamerVectorStore(BasePydanticVectorStore):
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """The nodes nearest to a query; further arguments are those of `Index.search`, as `min_confidence`."""
-        if query.mode not in _WEIGHTS:
+        weight = _WEIGHTS.get(query.mode)
+        if weight is None:
             raise ValueError(f"mode {query.mode.value!r} is not there: {', '.join(mode.value for mode in _WEIGHTS)}")
-        options: dict[str, Any] = {"hybrid": _WEIGHTS[query.mode], "where": self._where(query), **kwargs}
+        options: dict[str, Any] = {"hybrid": weight, "where": self._where(query), **kwargs}
         if query.mode == VectorStoreQueryMode.MMR:
             options["diversity"] = 1.0 - (0.5 if query.mmr_threshold is None else query.mmr_threshold)
         text = query.query_str if options["hybrid"] else None
