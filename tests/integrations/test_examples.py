@@ -53,7 +53,7 @@ def test_an_example_runs(
     example: str, needs: str, said: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if importlib.util.find_spec(needs) is None:
-        pytest.skip(f"needs {needs}: make test-integrations")
+        pytest.skip(f"needs {needs}: see CONTRIBUTING.md")
     if needs == "bertopic":
         monkeypatch.setitem(sys.modules, "umap", None)  # not used, and compiled for ten seconds when it is imported
     module, *arguments = example.split()
