@@ -90,7 +90,7 @@ test-lowest: .venv-lowest/.installed
 
 # Frameworks bring plugins of pytest and pin much, so they have an environment of their own. Their newest versions that
 # fit pyproject.toml are taken; what Gossamer itself needs is locked. Event loops are pytest-asyncio's here alone. One of
-# the checks of scikit-learn skips itself without SCIPY_ARRAY_API.
+# the checks of scikit-learn skips itself without SCIPY_ARRAY_API, so the Whitener is checked here, too.
 .venv-integrations/.installed: pyproject.toml requirements/lock.txt
 	rm -rf .venv-integrations
 	@PYTHON="$(PYTHON)" sh scripts/venv .venv-integrations
@@ -105,7 +105,8 @@ test-integrations: .venv-integrations/.installed
 	NUMBA_CACHE_DIR="$(CURDIR)/.venv-integrations/kernels" .venv-integrations/bin/python -m gossamer.runtime.compiling
 	NUMBA_CACHE_DIR="$(CURDIR)/.venv-integrations/kernels" HAYSTACK_TELEMETRY_ENABLED=False SCIPY_ARRAY_API=1 \
 	    .venv-integrations/bin/python -m pytest -n 1 -rs --benchmark-disable -o asyncio_mode=auto \
-	    -o asyncio_default_fixture_loop_scope=function tests/integrations tests/cluster src/gossamer/cluster
+	    -o asyncio_default_fixture_loop_scope=function tests/integrations tests/whitening/test_whitener.py::test_scikit_learn_estimator \
+	    tests/cluster src/gossamer/cluster
 
 test-newest:
 	@PYTHON="$(PYTHON)" sh scripts/venv .venv-newest

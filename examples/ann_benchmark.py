@@ -10,6 +10,7 @@ To run it by ann-benchmarks itself, copy examples/ann_benchmarks/ to ann_benchma
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -58,12 +59,12 @@ def run(path: Path, count: int, structure: Any) -> list[dict[str, float]]:
     return rows
 
 
-def main() -> None:
+def main(*arguments: str) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--structure", choices=["living", "cobweb"], default="living")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         if not given.files:
             random_file(Path(folder, "random-32-angular.hdf5"))
@@ -72,4 +73,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +57,45 @@ def test_what_their_runners_call(data: tuple[Any, Any], metric: str) -> None:
     algorithm.done()
     with pytest.raises(StateError):
         algorithm.query(test[0], 10)
+
+
+BASE = """
+class BaseANN:
+    def get_memory_usage(self):
+        return 1.0
+    def query(self, q, n):
+        return []
+    def get_additional(self):
+        return {}
+"""
+"""What `BaseANN` of ann-benchmarks (f402b2c) offers besides methods that do nothing."""
+
+
+def test_the_wrapper_is_made_as_their_configuration_says(
+    data: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yaml = pytest.importorskip("yaml", reason="needs PyYAML, which no extra installs")
+    base = tmp_path / "ann_benchmarks" / "algorithms" / "base"
+    base.mkdir(parents=True)
+    (base / "module.py").write_text(BASE)
+    shutil.copytree(EXAMPLES / "ann_benchmarks", base.parent / "gossamer")
+    monkeypatch.syspath_prepend(tmp_path)
+    (told,) = yaml.safe_load((base.parent / "gossamer" / "config.yml").read_text())["float"]["any"]
+    made = getattr(importlib.import_module(f"{told['module']}.module"), told["constructor"])
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ann_benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+    assert told["base_args"] == ["@metric"]
+    train, test = data
+    for group in told["run_groups"].values():
+        algorithm = made("euclidean", *chain(*group["args"]))
+        algorithm.fit(train)
+        for recall in chain(*group["query_args"]):
+            algorithm.set_query_arguments(recall)
+            assert len(algorithm.query(test[0], 10)) == 10
+            assert str(recall) in str(algorithm)
+        assert algorithm.get_additional()["dist_comps"] > 10
+        assert algorithm.get_memory_usage() == 1.0
+        algorithm.done()
 
 
 def test_other_distances_are_refused() -> None:

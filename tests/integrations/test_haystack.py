@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,6 +93,21 @@ class TestDocumentStoreAsync(
         assert await document_store.write_documents_async([document]) == 1
         with pytest.raises(DuplicateDocumentError):
             await document_store.write_documents_async([document])
+
+
+@pytest.mark.parametrize(
+    ("module", "ours", "named"),
+    [
+        (suites, TestDocumentStore, {"test_write_documents"}),
+        (async_suites, TestDocumentStoreAsync, {"test_write_documents_async"}),
+    ],
+)
+def test_no_test_of_the_suites_is_left_out_or_overridden(module: Any, ours: type, named: set[str]) -> None:
+    theirs = {kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == module.__name__}
+    tests = {name: kind for kind in theirs for name in vars(kind) if name.startswith("test_")}
+    assert len(tests) > 30
+    assert [name for name, kind in tests.items() if not issubclass(ours, kind)] == []
+    assert {name for name in tests if getattr(ours, name).__module__ == __name__} == named
 
 
 def written(store: GossamerDocumentStore) -> GossamerDocumentStore:

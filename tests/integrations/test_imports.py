@@ -58,7 +58,7 @@ def test_importing_one_imports_no_other(names: tuple[str, ...]) -> None:
     assert told.splitlines() == [f"{name} []" for name in names]
 
 
-@pytest.mark.parametrize("name", ["langchain", "llama_index", "haystack"])
+@pytest.mark.parametrize("name", ["langchain", "llama_index", "haystack", "mcp"])
 def test_a_missing_extra_is_named(name: str) -> None:
     told = run(
         f"import sys; sys.modules[{FRAMEWORKS[name]!r}] = None\n"

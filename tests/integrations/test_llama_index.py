@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ pytest.importorskip("llama_index.core", reason="needs the group integrations: ma
 
 from llama_index.core import MockEmbedding, StorageContext, VectorStoreIndex
 from llama_index.core.embeddings import BaseEmbedding
-from llama_index.core.schema import IndexNode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import IndexNode, NodeRelationship, ObjectType, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import (
     FilterCondition,
     FilterOperator,
@@ -104,6 +106,59 @@ def test_every_kind_of_node_comes_back(store: GossamerVectorStore) -> None:
     assert store.get_nodes(["b", "a"]) == others
     store.client.add("came otherwise", "c", {"year": 1}, vectors=[vector])
     assert store.get_nodes(["c"]) == [TextNode(id_="c", text="came otherwise", metadata={"year": 1})]
+
+
+def chunk() -> TextNode:
+    """A node as a splitter makes it of a document, with all that it may have."""
+    node = TextNode(
+        id_="a",
+        text="a text",
+        metadata={"day": "today", "tags": ["b"]},
+        excluded_embed_metadata_keys=["day"],
+        start_char_idx=3,
+        end_char_idx=9,
+        text_template="{content}",
+    )
+    source = RelatedNodeInfo(node_id="doc", node_type=ObjectType.DOCUMENT, metadata={"day": "today"}, hash="c0ffee")
+    node.relationships = {
+        NodeRelationship.SOURCE: source,
+        NodeRelationship.NEXT: RelatedNodeInfo(node_id="b"),
+        NodeRelationship.CHILD: [
+            RelatedNodeInfo(node_id="c"),
+            RelatedNodeInfo(node_id="d", node_type=ObjectType.TEXT, hash="0"),
+        ],
+    }
+    return node
+
+
+def test_a_node_that_comes_back_is_a_whole_one(store: GossamerVectorStore) -> None:
+    """It is not checked again when it is read, and yet the same as one that was."""
+    store.add([chunk().model_copy(update={"embedding": bag.encode(["a text"])[0].tolist()})])
+    (found,), (again,) = store.get_nodes(["a"]), store.get_nodes(["a"])
+    assert found == chunk()
+    assert found.model_dump() == chunk().model_dump()
+    assert found.hash == chunk().hash
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert found.source_node is not None
+    assert found.source_node.node_type == ObjectType.DOCUMENT
+    with pytest.raises(ValueError, match="valid string"):
+        found.text = 5
+    plain = TextNode(text="another", embedding=bag.encode(["another"])[0].tolist())
+    store.add([plain])
+    others: list[Any] = [again, *store.get_nodes([plain.node_id]), *store.get_nodes([plain.node_id])]
+    for one, other in itertools.pairwise([found, *others]):
+        shared = [name for name, value in vars(one).items() if value is vars(other)[name]]
+        assert [name for name in shared if isinstance(vars(one)[name], list | dict | set)] == []
+
+
+def test_nodes_that_other_versions_wrote_are_read(store: GossamerVectorStore) -> None:
+    written = chunk().model_dump(mode="json", exclude={"text", "embedding", "metadata"}, exclude_defaults=True)
+    assert "class_name" in written["relationships"]["1"]
+    metadata = {**chunk().metadata, "_node": {**written, "a_field_of_another_version": 1}, "ref_doc_id": "doc"}
+    older = {**metadata, "_node": {**written, "id_": "older"}}
+    del older["_node"]["class_name"]
+    store.client.add(["a text", "a text"], ["a", "older"], [metadata, older], vectors=bag.encode(["a text"] * 2))
+    assert store.get_nodes(["a", "older"]) == [chunk(), chunk().model_copy(update={"id_": "older"})]
 
 
 def test_deleting(index: VectorStoreIndex, store: GossamerVectorStore) -> None:

@@ -134,6 +134,12 @@ def test_changes_only_where_they_are_allowed() -> None:
         index.add(["a red fox", "a blue whale"], ["fox", "whale"])
 
         async def talk(client: Any) -> None:
+            hints = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+            changing = {name: hint for name, hint in hints.items() if not hint.read_only_hint}
+            assert {name: (each.destructive_hint, each.idempotent_hint) for name, each in changing.items()} == {
+                "add": (True, None),  # it replaces what has the same id; without ids it adds the same texts again
+                "delete": (True, True),
+            }
             assert "new" in await said(client, "add", texts=["a green frog"], ids=["new"])
             assert "[new]" in await said(client, "search", query="green frog", k=1)
             assert "1" in await said(client, "delete", ids=["whale"])

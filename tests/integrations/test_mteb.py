@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from cli.conftest import TEXTS
 from gossamer import Index
 from gossamer.cli.evaluation import DEPTH, METHODS, evaluate, read_collection
-from gossamer.errors import DiskError, StateError
+from gossamer.errors import DiskError, MissingExtraError, StateError
 from gossamer.integrations.mteb import GossamerSearch
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -64,6 +65,12 @@ def test_equal_texts_get_scores_that_differ() -> None:
     model.index([*CORPUS, CORPUS[0] | {"id": "zebra"}, CORPUS[0] | {"id": "ant"}], **BESIDES)
     scores = model.search(QUERIES, top_k=20, **BESIDES)["q1"]
     assert len(set(scores.values())) == len(scores) == len(CORPUS) + 2
+
+
+def test_a_missing_extra_is_named(model: GossamerSearch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mteb.models", None)
+    with pytest.raises(MissingExtraError, match=r"gossamer\[mteb\]"):
+        _ = model.mteb_model_meta
 
 
 def test_a_conversation_is_one_query(model: GossamerSearch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -11,7 +10,6 @@ from gossamer.cli.command import command, examples
 from gossamer.cli.opening import opened, prepare_encoder
 from gossamer.cli.options import EncoderName, IndexPath, Quiet
 from gossamer.cli.screen import Screen
-from gossamer.errors import MissingExtraError
 
 EXAMPLES = examples(
     "gossamer mcp notes.gsm", "gossamer mcp notes.gsm --write", "gossamer mcp notes.gsm --http --port 8090"
@@ -33,8 +31,6 @@ def mcp(
     Speaks the Model Context Protocol on standard input and output, as assistants start it. Several may serve one index
     at a time, with --write as well. Documents that come from elsewhere are seen at the next call.
     """
-    if find_spec("mcp") is None:
-        raise MissingExtraError("The MCP server", "mcp")
     from gossamer.integrations.mcp import create_server
 
     screen = Screen(json=True, quiet=quiet)  # standard output belongs to the protocol

@@ -1,13 +1,14 @@
-"""What adapters share: the index behind a store, searches by words alone, and the concepts of an answer."""
+"""What adapters share: the index behind a store, searches by words alone, concepts of an answer, optional libraries."""
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from gossamer.errors import StateError, UnknownEncoderError
+from gossamer.errors import MissingExtraError, StateError, UnknownEncoderError
 from gossamer.index import EncoderSpec, Index
 from gossamer.results import Hit
 
@@ -47,3 +48,11 @@ def open_or_create(
 def concepts_of(hit: Hit) -> list[str]:
     """The labels of the concepts that an answer lies in, from the root down; the document itself is left out."""
     return [concept.label for concept in hit.path[:-1]]
+
+
+def library(module: str, feature: str, extra: str) -> Any:
+    """An optional library; `MissingExtraError` names the extra where it is missing."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(feature, extra) from error

@@ -10,16 +10,19 @@ from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, Final
 
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import MCPServerError, ResourceNotFoundError, ToolError
-from mcp.server.mcpserver.resources import ResourceSecurity
-from mcp.types import ToolAnnotations
-
-from gossamer.errors import GossamerError, ParameterError
+from gossamer.errors import GossamerError, MissingExtraError, ParameterError
 from gossamer.index import Index
 from gossamer.plain_text import one_line, shortened
 from gossamer.results import Concept, Hit, Hits, Novelty
 from gossamer.version import __version__
+
+try:
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import MCPServerError, ResourceNotFoundError, ToolError
+    from mcp.server.mcpserver.resources import ResourceSecurity
+    from mcp.types import ToolAnnotations
+except ModuleNotFoundError as error:
+    raise MissingExtraError("The MCP server", "mcp") from error
 
 _PASSAGE: Final = 400
 """Characters that an answer shows of a document."""
@@ -52,7 +55,7 @@ def create_server(index: Index, *, name: str = "gossamer", writable: bool = Fals
     reading = (tools.search, tools.contents, tools.topics, tools.read, tools.explain, tools.more_like, tools.novelty)
     offered: dict[Callable[..., str], ToolAnnotations] = dict.fromkeys(reading, _READ)
     if writable:
-        offered[tools.add] = ToolAnnotations(destructive_hint=False, idempotent_hint=True)
+        offered[tools.add] = ToolAnnotations(destructive_hint=True)  # it replaces; without ids each call adds anew
         offered[tools.delete] = ToolAnnotations(destructive_hint=True, idempotent_hint=True)
     for tool, hints in offered.items():
         # Not structured: that would send the same text twice.

@@ -14,6 +14,7 @@ import numpy as np
 
 from gossamer.errors import StateError
 from gossamer.index import EncoderSpec, Index
+from gossamer.integrations.common import library
 from gossamer.results import Hits
 from gossamer.version import __version__
 
@@ -74,12 +75,12 @@ class GossamerSearch:
     @property
     def mteb_model_meta(self) -> ModelMeta:
         """What MTEB calls the model in its results."""
-        from mteb.models import ModelMeta
-
+        models = library("mteb.models", "The integration with MTEB", "mteb")
         name = self.encoder if isinstance(self.encoder, str) else getattr(self.encoder, "name", "callable")
         method = "dense" if self.hybrid is False else "hybrid" if self.hybrid is True else f"hybrid-{self.hybrid}"
         plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in f"{name}-{method}")
-        return ModelMeta.create_empty({"name": f"gossamer/{plain}", "revision": __version__})
+        meta: ModelMeta = models.ModelMeta.create_empty({"name": f"gossamer/{plain}", "revision": __version__})
+        return meta
 
 
 def _joined(first: str | None, second: str | None) -> str:

@@ -1,6 +1,7 @@
 """Gossamer in LlamaIndex: a vector store, and retrievers of explained passages and of concepts. Extra `llama-index`.
 
 vector_store    nodes in an index
+nodes           nodes of LlamaIndex ↔ documents of an index
 filters         metadata filters of LlamaIndex → filters of an index
 retrievers      answers with explanations; concepts for broad questions
 """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from llama_index.core.bridge.pydantic import PrivateAttr
-from llama_index.core.schema import BaseNode, MetadataMode, TextNode
+from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
     MetadataFilters,
@@ -16,18 +16,11 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryMode,
     VectorStoreQueryResult,
 )
-from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
 from gossamer.index import Index
 from gossamer.integrations.common import BY_WORDS, concepts_of, open_or_create
 from gossamer.integrations.llama_index.filters import as_where
-from gossamer.results import Document, Hit
-
-_REST: Final = "_node"
-"""The metadata field that holds the other fields of a text node: relationships, templates and the like."""
-
-_SOURCE: Final = "ref_doc_id"
-"""The metadata field with the id of the document that a node is a part of."""
+from gossamer.integrations.llama_index.nodes import SOURCE, as_metadata, as_node
 
 _WEIGHTS: Final[dict[VectorStoreQueryMode, bool | float]] = {
     VectorStoreQueryMode.DEFAULT: False,
@@ -78,7 +71,7 @@ class GossamerVectorStore(BasePydanticVectorStore):
         listed = list({node.node_id: node for node in nodes}.values())
         if listed:
             texts = [node.get_content(metadata_mode=MetadataMode.NONE) for node in listed]
-            metadata = [_metadata(node) for node in listed]
+            metadata = [as_metadata(node) for node in listed]
             vectors = [node.get_embedding() for node in listed]
             self._index.add(texts, [node.node_id for node in listed], metadata, vectors=vectors)
         return [node.node_id for node in nodes]
@@ -87,15 +80,15 @@ class GossamerVectorStore(BasePydanticVectorStore):
         """The nodes with these ids that match, or all that match."""
         found = self._index.documents(where=as_where(filters))
         if node_ids is None:
-            return [_node(each) for each in found]
+            return [as_node(each) for each in found]
         wanted = None if filters is None else {each.id for each in found}
         there = self._index.get(node_ids, skip_unknown=True)
-        return [_node(each) for each in there if wanted is None or each.id in wanted]
+        return [as_node(each) for each in there if wanted is None or each.id in wanted]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete the nodes of a document."""
         if len(self._index):
-            self._index.delete(where={_SOURCE: ref_doc_id})
+            self._index.delete(where={SOURCE: ref_doc_id})
 
     def delete_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **delete_kwargs: Any
@@ -121,16 +114,20 @@ class GossamerVectorStore(BasePydanticVectorStore):
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """The nodes nearest to a query; further arguments are those of `Index.search`, as `min_confidence`."""
-        if query.mode not in _WEIGHTS:
+        weight = _WEIGHTS.get(query.mode)
+        if weight is None:
             raise ValueError(f"mode {query.mode.value!r} is not there: {', '.join(mode.value for mode in _WEIGHTS)}")
-        options: dict[str, Any] = {"hybrid": _WEIGHTS[query.mode], "where": self._where(query), **kwargs}
+        options: dict[str, Any] = {"hybrid": weight, "where": self._where(query), **kwargs}
         if query.mode == VectorStoreQueryMode.MMR:
             options["diversity"] = 1.0 - (0.5 if query.mmr_threshold is None else query.mmr_threshold)
         text = query.query_str if options["hybrid"] else None
         hits = self._index.search(text, query.similarity_top_k, vector=query.query_embedding, **options)
         if options["hybrid"] == BY_WORDS:
             hits[:] = [hit for hit in hits if hit.lexical > 0.0]
-        nodes = [self._found(hit) for hit in hits]
+        nodes = [as_node(hit) for hit in hits]
+        if self.concepts:
+            for node, hit in zip(nodes, hits, strict=True):
+                node.metadata["concepts"] = concepts_of(hit)
         return VectorStoreQueryResult(nodes, [hit.score for hit in hits], [hit.id for hit in hits])
 
     def _where(self, query: VectorStoreQuery) -> Any:
@@ -139,20 +136,14 @@ class GossamerVectorStore(BasePydanticVectorStore):
         if not nodes and not documents:
             return where
         if not nodes and not callable(where):
-            of_documents = {_SOURCE: {"$in": documents}}
+            of_documents = {SOURCE: {"$in": documents}}
             return of_documents if where is None else {"$and": [where, of_documents]}
         matching = set(self._index.ids(where=where))
         return lambda each: (
             each.id in matching
             and (not nodes or each.id in nodes)
-            and (not documents or each.metadata.get(_SOURCE) in documents)
+            and (not documents or each.metadata.get(SOURCE) in documents)
         )
-
-    def _found(self, hit: Hit) -> BaseNode:
-        node = _node(hit)
-        if self.concepts:
-            node.metadata["concepts"] = concepts_of(hit)
-        return node
 
     async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """`add`, in another thread."""
@@ -161,27 +152,3 @@ class GossamerVectorStore(BasePydanticVectorStore):
     async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """`query`, in another thread."""
         return await asyncio.to_thread(self.query, query, **kwargs)
-
-
-def _metadata(node: BaseNode) -> dict[str, Any]:
-    """All of a node but its text and vector. Of a text node, by far the most frequent, without a second JSON inside."""
-    if type(node) is not TextNode:
-        return node_to_metadata_dict(node, remove_text=True, flat_metadata=False)
-    rest = node.model_dump(mode="json", exclude={"text", "embedding", "metadata"}, exclude_defaults=True)
-    rest.pop("class_name", None)
-    metadata = node.model_dump(mode="json", include={"metadata"})["metadata"]
-    if metadata.keys() & {_REST, _SOURCE}:
-        rest["metadata"] = metadata  # as it was: two of its fields are written over
-    return {**metadata, _REST: rest, _SOURCE: node.ref_doc_id or "None"}
-
-
-def _node(found: Document | Hit) -> BaseNode:
-    """The node as it was added; a text node of a document that came otherwise."""
-    if "_node_content" in found.metadata:
-        return metadata_dict_to_node(found.metadata, text=found.text)
-    metadata = dict(found.metadata)
-    rest = metadata.pop(_REST, None)
-    if rest is None:
-        return TextNode(id_=found.id, text=found.text, metadata=metadata)
-    metadata.pop(_SOURCE)
-    return TextNode(**{"metadata": metadata, **rest, "text": found.text})

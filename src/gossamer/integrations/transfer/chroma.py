@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gossamer.errors import DiskError
-from gossamer.integrations.transfer.rows import Rows, as_matrix, library, the_one
+from gossamer.integrations.common import library
+from gossamer.integrations.transfer.rows import Rows, as_matrix, the_one
 
 _BATCH: Final = 2_000
 

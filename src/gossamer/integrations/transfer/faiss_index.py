@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from gossamer.errors import DiskError, InputError
 from gossamer.index import Index, exported
-from gossamer.integrations.transfer.rows import Rows, library
+from gossamer.integrations.common import library
+from gossamer.integrations.transfer.rows import Rows
 
 _BATCH: Final = 10_000
 _RESERVED: Final = ("id", "document", "text")

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from gossamer.errors import DiskError
+from gossamer.integrations.common import library
 from gossamer.integrations.transfer.parquet import Columns
-from gossamer.integrations.transfer.rows import Rows, library, the_one
+from gossamer.integrations.transfer.rows import Rows, the_one
 
 _BATCH: Final = 4_096
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from gossamer.errors import DiskError, ParameterError
 from gossamer.index import Index
-from gossamer.integrations.transfer.rows import Rows, as_matrix, library
+from gossamer.integrations.common import library
+from gossamer.integrations.transfer.rows import Rows, as_matrix
 from gossamer.results import Passage
 from gossamer.results.tables import is_export
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.errors import InputError, MissingExtraError
+from gossamer.errors import InputError
 from gossamer.index import Index
 from gossamer.results import Passage
 
@@ -102,11 +101,3 @@ def the_one(name: str | None, there: Sequence[str], kind: str, where: object) ->
         problem = f"no {kind} {name!r}" if name is not None else f"several {kind}s" if there else f"no {kind}"
         raise InputError(f"{where} has {problem}: choose among {', '.join(map(repr, there)) or 'none'}")
     return name
-
-
-def library(module: str, feature: str, extra: str) -> Any:
-    """An optional library; `MissingExtraError` names the extra where it is missing."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(feature, extra) from error
