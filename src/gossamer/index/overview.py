@@ -100,7 +100,7 @@ def changes(view: View, since: int | datetime) -> list[ConceptChange]:
     elif since > view.operation:
         raise ParameterError(f"since={since:,} is still to come: the newest operation is number {view.operation:,}")
     since = min(since, view.vectors.operation)  # later ones changed no vectors
-    shown = shown_concepts(view.vectors.tree.arrays)
+    shown = shown_concepts(view.vectors.tree.skeleton)
     return [change for change in view.vectors.changes(since) if change.id in shown or not change.size_after]
 
 

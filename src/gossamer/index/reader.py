@@ -353,7 +353,7 @@ class IndexReader(metaclass=TellingNames):
         """
         check_depth(depth)
         with self.state.view() as view:
-            return [] if view is None else view.last_of(top_paths(view.vectors.tree.arrays, depth))
+            return [] if view is None else view.last_of(top_paths(view.vectors.tree.skeleton, depth))
 
     def concept(self, id: int) -> Concept:
         """One concept by its id, as found in a hit's path. An id keeps its meaning as long as the concept lives.
@@ -431,7 +431,7 @@ class IndexReader(metaclass=TellingNames):
                 return Outline((), (), (), (), ())
             tree = view.vectors.tree
             path = (tree.root,) if root is None else view.path_to(root)
-            return outline(tree.arrays, path, depth, min_size, most)
+            return outline(tree.skeleton, path, depth, min_size, most)
 
     @overload
     def topics(self, n: int, *, assignments: bool = True) -> Topics: ...

@@ -146,7 +146,7 @@ class VectorReader(metaclass=TellingNames):
                 raise ParameterError(
                     f"since={since:,} is still to come: the newest operation is number {state.operation:,}"
                 )
-            return [] if since == state.operation else state.history.since(since, state.tree.arrays)
+            return [] if since == state.operation else state.history.since(since, state.tree.skeleton)
 
     @property
     def operation(self) -> int:
