@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +38,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def found(index: Index) -> list[object]:
     """Answers with all that is told of them: ids, scores, paths with figures of their concepts."""
-    options = ({}, {"hybrid": False}, {"where": {"n": {"$lt": 3}}}, {"within": index.concepts(1)[1].id})
-    more = ({"diversity": 0.5}, {"group_by": "n"}, {"recall": 0.99})
-    searches = [list(index.search(query, 5, **each)) for query in QUERIES for each in (*options, *more)]  # type: ignore[arg-type]
+    below = index.concepts(1)[1].id
+    options: list[dict[str, Any]] = [{}, {"hybrid": False}, {"where": {"n": {"$lt": 3}}}, {"within": below}]
+    options += [{"diversity": 0.5}, {"group_by": "n"}, {"recall": 0.99}]
+    searches = [list(index.search(query, 5, **each)) for query in QUERIES for each in options]
     return [*searches, index.search(QUERIES, 5), index.concepts(2), index.outline(), index.more_like("7")]
 
 

@@ -121,7 +121,7 @@ def test_searches_need_no_moments_but_the_roots(n: int, tmp_path: Path) -> None:
     Q, one = rng.normal(size=(20, 8)), list(range(0, n, 3))
     child = index.tree.node(index.tree.root).children[0]
     for options in ({}, {"recall": 0.99}, {"budget": 300}, {"allowed": one}, {"within": child}, {"method": "path-sum"}):
-        found, expected = read.search(Q, 5, **options), index.search(Q, 5, **options)  # type: ignore[arg-type]
+        found, expected = read.search(Q, 5, **options), index.search(Q, 5, **options)
         assert np.array_equal(found.ids, expected.ids), options
         assert np.array_equal(found.scores, expected.scores), options
     assert read.search(Q[0], 5).ids.tolist() == index.search(Q[0], 5).ids.tolist()
