@@ -17,7 +17,7 @@ TESTS = Path(__file__).parent.parent
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What `two_nodes` saw."""
     program = [sys.executable, "-m", "cluster.two_nodes", str(tmp_path_factory.mktemp("nodes"))]
-    out = subprocess.run(program, cwd=TESTS, capture_output=True, text=True, timeout=240)
+    out = subprocess.run(program, cwd=TESTS, capture_output=True, text=True, timeout=440)
     lines = [line for line in out.stdout.splitlines() if line.startswith("SEEN ")]
     assert lines, out.stderr[-3000:]
     found: dict[str, Any] = json.loads(lines[-1].removeprefix("SEEN "))
