@@ -19,9 +19,9 @@ from gossamer.tree.arrays import TreeArrays
 
 def weights(t: TreeArrays, nodes: Sequence[int], root: int) -> list[float]:
     """√n · [H(root) − H(c)] of each node; minus infinity for a leaf."""
-    listed = list(nodes)
-    found = np.sqrt(t.size[listed]) * (t.h[root] - t.h[listed])
-    found[t.n_children[listed] == 0] = -np.inf
+    places = np.array(nodes, np.int64)
+    found = np.sqrt(t.size[places]) * (t.h[root] - t.h[places])
+    found[t.n_children[places] == 0] = -np.inf
     each: list[float] = found.tolist()
     return each
 

@@ -187,7 +187,8 @@ def _concepts(
     """
     t, nodes = tree.skeleton, np.array(list(path_of))
     parents = np.array([path[-2] if len(path) > 1 else path[-1] for path in path_of.values()])
-    sizes, utilities = t.size[nodes], t.size[nodes] / t.size[parents] * (t.h[parents] - t.h[nodes])
+    sizes = t.size[nodes]
+    utilities = sizes / t.size[parents] * (t.h[parents] - t.h[nodes])
     inner = list(label_of)
     figures = dict(zip(inner, zip(shown_children_of(t, inner), tree.spreads(inner).tolist(), strict=True), strict=True))
     documents = {

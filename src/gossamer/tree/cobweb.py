@@ -347,10 +347,10 @@ class CobwebTree:
         >>> tree.spreads([tree.root]).tolist()
         [2.5]
         """
-        pending, t = self._pending, self._t
-        rows = t.row[list(nodes)]
+        pending, t, places = self._pending, self._t, np.array(nodes, np.int64)
+        rows = t.row[places]
         scatter = t.m2[rows].sum(axis=1) if pending is None else pending.scatter[rows]
-        found: Doubles = np.sqrt(scatter / t.size[list(nodes)])
+        found: Doubles = np.sqrt(scatter / t.size[places])
         return found
 
     def __len__(self) -> int:
