@@ -484,7 +484,6 @@ CASES: dict[str, Callable[[World], object]] = {
     "tree/browsing._below": _browse,
     "tree/browsing._children_of_each": _browse,
     "tree/browsing._paths": _browse,
-    "tree/browsing.shown_children": _browse,
     "tree/cuts._as_pairs": _divide,
     "tree/cuts._force": _divide,
     "tree/cuts._priced": _divide,

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from gossamer.array_types import NONE, Bytes, Floats, Ints, Longs, Shorts, aligned
 from gossamer.files.scratch import release
+from gossamer.neighbours.ordering import copy
 from gossamer.neighbours.quantise import Grid, choose_grid, encode
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.simd import LANES, integer_dot
@@ -184,7 +185,7 @@ def encode_nodes(t: TreeArrays, nodes: Ints, codes: Codes, out: Bytes, norms: Fl
             norm, _ = encode(t.mean[row], codes.centre, codes.step, out[i])
             norms[i] = norm
         else:
-            out[i] = codes.leaf[row]
+            copy(codes.leaf[row], out[i])
             norms[i] = codes.leaf_norm[row]
 
 

@@ -4,7 +4,7 @@ A collection is a pair of arrays, `keys` and `items`, of which the first `size` 
 comes first. To order by falling keys, pass them negated. Numba compiles each function for the types it is called with.
 """
 
-from gossamer.array_types import NONE, Doubles, Floats, Ints, Longs
+from gossamer.array_types import NONE, Bytes, Doubles, Floats, Ints, Longs
 from gossamer.runtime.jit import subkernel
 
 
@@ -84,7 +84,10 @@ def insertion_sort(keys: Floats | Doubles, items: Ints) -> None:
 
 
 @subkernel
-def copy(source: Floats | Doubles | Ints | Longs, target: Floats | Doubles | Ints | Longs) -> None:
-    """target[:] = source for arrays that do not overlap: compiles to less code than Numba's assignment of slices."""
+def copy(source: Floats | Doubles | Bytes | Ints | Longs, target: Floats | Doubles | Bytes | Ints | Longs) -> None:
+    """target[:] = source for arrays that do not overlap.
+
+    Numba's assignment of an array compiles to more code, and to a message for arrays that do not fit, for two seconds.
+    """
     for d in range(source.shape[0]):
         target[d] = source[d]

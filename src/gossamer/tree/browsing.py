@@ -149,17 +149,8 @@ def write_shown(t: TreeArrays, node: int, out: Ints, savings: Doubles) -> int:
 
 
 @kernel
-def shown_children(t: TreeArrays, node: int) -> Ints:
-    """The children of a node that people see, in ascending order; none for a leaf."""
-    out, savings = np.empty(max(WIDEST, t.n_children[node]), np.int32), np.empty(WIDEST)
-    shown = out[: write_shown(t, node, out, savings)]
-    shown.sort()
-    return shown
-
-
-@kernel
 def _children_of_each(t: TreeArrays, nodes: Ints) -> tuple[Ints, Ints]:
-    """The shown children of several nodes, one list after the other, and the number of each."""
+    """The shown children of several nodes, one list after the other, each in any order, and the number of each."""
     room = 0
     for i in range(nodes.shape[0]):
         room += max(WIDEST, t.n_children[nodes[i]])
@@ -167,7 +158,6 @@ def _children_of_each(t: TreeArrays, nodes: Ints) -> tuple[Ints, Ints]:
     n = 0
     for i in range(nodes.shape[0]):
         counts[i] = write_shown(t, nodes[i], out[n:], savings)
-        out[n : n + counts[i]].sort()
         n += counts[i]
     return out[:n], counts
 
@@ -249,9 +239,16 @@ def _below(t: TreeArrays, top: int, depth: int) -> tuple[Ints, Ints, Ints]:
 # -- children and paths --------------------------------------------------------------------------------
 
 
+def shown_children(t: TreeArrays, node: int) -> Ints:
+    """The children of a node that people see, in ascending order; none for a leaf."""
+    children, _ = _children_of_each(t, np.array([node], np.int32))
+    children.sort()
+    return children
+
+
 def shown_children_of(t: TreeArrays, nodes: Sequence[int] | Ints) -> list[tuple[int, ...]]:
     """The shown children of several nodes, each in ascending order."""
-    return _divided(*_children_of_each(t, np.array(nodes, np.int32)))
+    return [tuple(sorted(each)) for each in _divided(*_children_of_each(t, np.array(nodes, np.int32)))]
 
 
 def shown_path(t: TreeArrays, node: int) -> tuple[int, ...]:

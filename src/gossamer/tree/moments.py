@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gossamer.array_types import NONE, Doubles, Ints
+from gossamer.neighbours.ordering import copy
 from gossamer.runtime.jit import kernel, subkernel
 from gossamer.runtime.threads import in_threads
 from gossamer.tree.arrays import Meta, TreeArrays
@@ -98,8 +99,8 @@ def _follow_some(t: TreeArrays, nodes: Ints, saved: Flags, checking: bool) -> No
             continue
         pool_children(t, node, mean, m2)
         if not checking:
-            t.mean[row] = mean
-            t.m2[row] = m2
+            copy(mean, t.mean[row])
+            copy(m2, t.m2[row])
         elif not _same(mean, t.mean[row]) or not _same(m2, t.m2[row]):
             saved[row] = _SAVED
 
