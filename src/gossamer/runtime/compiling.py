@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -118,11 +118,11 @@ def _end(helpers: list[subprocess.Popen[bytes]], program: OpenedIn) -> None:
 # -- a helper ------------------------------------------------------------------------------------------
 
 
-def compile_all(*, wait: bool) -> None:
+def compile_all(kernels: Sequence[tuple[str, tuple[Any, ...]]], *, wait: bool) -> None:
     """Compile the kernels that are neither compiled nor claimed; with `wait`, wait for those that are claimed."""
     codegen = cpu_target.target_context.codegen()
     compiled = True
-    for name, signature in all_signatures():
+    for name, signature in kernels:
         kernel = find(name)
         cache: Any = kernel._cache
         if not isinstance(cache, KernelCache):
@@ -138,8 +138,9 @@ def _help() -> None:
     if hasattr(os, "nice"):
         os.nice(_NICE)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    compile_all(wait=False)
-    compile_all(wait=True)  # what the program compiles itself: only when that is done is everything compiled
+    kernels = list(all_signatures())
+    compile_all(kernels, wait=False)
+    compile_all(kernels, wait=True)  # what the program compiles itself: only when that is done is everything compiled
 
 
 def _end_with_parent() -> None:
@@ -154,8 +155,9 @@ def main() -> None:
         _help()
     else:
         start_helpers()
-        compile_all(wait=False)
-        compile_all(wait=True)
+        kernels = list(all_signatures())
+        compile_all(kernels[::-1], wait=False)  # helpers begin at the other end, where kernels share other subkernels
+        compile_all(kernels, wait=True)
 
 
 if __name__ == "__main__":

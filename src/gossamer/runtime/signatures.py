@@ -1,9 +1,10 @@
 """The signatures that kernels are compiled for, so that they can be compiled before they are called.
 
-`signatures.json` lists them in the order in which processes that help to compile should take them. Arrays are written
-as in Numba ("float32[:, ::1]"), with "const" before one that is read-only, and a named tuple by its class; the types of
-its fields are given once. `tests/runtime/test_signatures.py` calls kernels as programs do and
-fails if the file is not current; run as a program, it writes the file.
+`signatures.json` lists them in the order in which processes that help to compile take them: what a search needs comes
+first, and kernels that share subkernels stand together, since each process compiles the subkernels it needs. Arrays are
+written as in Numba ("float32[:, ::1]"), with "const" before one that is read-only, and a named tuple by its class; the
+types of its fields are given once. `tests/runtime/test_signatures.py` calls kernels as programs do and fails if the
+file is not current; run as a program, it writes the file.
 """
 
 import json
