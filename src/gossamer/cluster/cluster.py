@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -27,6 +28,7 @@ from gossamer.checks import as_vectors, positive
 from gossamer.cluster import runtime
 from gossamer.cluster.concepts import local_id
 from gossamer.cluster.connection import Connection
+from gossamer.cluster.dataset import Columns, EncodedBatch, Pool, check_dataset, encoded_batches, gathered, work_for
 from gossamer.cluster.description import SHARDS, Description, Folder
 from gossamer.cluster.keeper import TOLERANCE, Bound, Keeper
 from gossamer.cluster.reader import ClusterReader
@@ -192,15 +194,82 @@ class Cluster(ClusterReader):
         if not listed:
             return []
         wanted = given if given is not None else connection.ask_keeper("new_ids", len(listed))
-        if not connection.known.description.is_routed and not connection.refresh().description.is_routed:
+        if not self._is_routed():
             self._begin(listed, prepared, progress)
-        made = self._encoded(listed, prepared, progress)
+        self._place(listed, wanted, fields, self._encoded(listed, prepared, progress))
+        return wanted
+
+    def add_dataset(
+        self,
+        dataset: Any,
+        *,
+        text: str | Sequence[str] = "text",
+        id: str = "id",
+        metadata: Sequence[str] | None = None,
+        encoders: int = 1,
+        num_cpus: float = 1.0,
+        num_gpus: float = 0.0,
+        batch_size: int = 1_000,
+        progress: Progress | None = None,
+    ) -> int:
+        """Add the rows of a `ray.data.Dataset`, which Ray reads and encodes on all nodes; returns how many were added.
+
+        `text` names the column of texts, or several that are joined; `id` that of ids; `metadata` the columns to keep,
+        all others without it. `encoders` actors load the encoder by its name, with `num_cpus` and `num_gpus` of a node
+        each, and encode `batch_size` documents at a time; these are added, durably, as they come. An id that is there
+        already is replaced, so after an error the whole dataset can be added again. For `progress` rows are counted
+        first. The first documents make the router, 20,000 of them, which are added together: shuffle what is sorted.
+
+        >>> import ray.data
+        >>> rows = ray.data.from_items([{"key": "rye", "body": "A note on rye."}, {"key": "oats", "body": "On oats."}])
+        >>> cluster.add_dataset(rows, text="body", id="key")
+        2
+        >>> cluster.delete(["rye", "oats"])
+        2
+        """
+        connection = self._open
+        check_dataset(dataset)
+        pool = Pool.checked(encoders, num_cpus, num_gpus, batch_size)
+        columns, encoder = Columns(text, id, metadata), self._encoder
+        work = work_for(connection.known, encoder, self._given, columns)
+        total, added = dataset.count() if progress is not None else 0, 0
+        with closing(encoded_batches(dataset, work, pool)) as batches:
+            for some in gathered(batches, lambda: pool.batch_size if self._is_routed() else SAMPLE):
+                self._add_encoded(some)
+                added += len(some)
+                if progress is not None:
+                    progress(added, total)
+        return added
+
+    def _add_encoded(self, documents: EncodedBatch) -> None:
+        texts = [each.text for each in documents.values()]
+        parts = [each.passages for each in documents.values()]
+        vectors = np.concatenate([each.vectors for each in documents.values()])
+        means = _mean_by(vectors, parts)
+        if not self._is_routed():
+            self._begin(texts, means, None)
+        self._place(texts, list(documents), [each.metadata for each in documents.values()], (parts, vectors, means))
+
+    def _is_routed(self) -> bool:
+        """Whether there is a router: there is none before the first documents."""
+        connection = self._connection
+        return connection.known.description.is_routed or connection.refresh().description.is_routed
+
+    def _place(
+        self,
+        texts: list[str],
+        ids: list[str],
+        metadata: list[dict[str, Any]],
+        made: tuple[list[list[str]] | None, Floats, Floats],
+    ) -> None:
+        """Let the keeper put encoded documents on the shards that the router names."""
+        connection = self._connection
         for _ in range(_ATTEMPTS):
             known = connection.known
-            bound = self._bound(listed, wanted, fields, made)
+            bound = self._bound(texts, ids, metadata, made)
             if connection.ask_keeper("add", known.description.version, bound):
                 connection.outdate()
-                return wanted
+                return
             connection.refresh()
         raise InputError(f"concepts of {self._folder.path} were moved {_ATTEMPTS} times meanwhile: add again")
 
