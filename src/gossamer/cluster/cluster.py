@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 from uuid import uuid4
 
 import numpy as np
@@ -53,6 +53,17 @@ SAMPLE: Final = 20_000
 
 _ATTEMPTS: Final = 10
 """How often documents are routed again because concepts were given to other shards meanwhile."""
+
+
+class _Made(NamedTuple):
+    """Encoded texts: the passages of each, the vectors of all passages, and the vector by which each text is routed.
+
+    Texts that came with vectors are not divided: there are no passages.
+    """
+
+    parts: list[list[str]] | None
+    vectors: Floats
+    means: Floats
 
 
 class Cluster(ClusterReader):
@@ -194,9 +205,8 @@ class Cluster(ClusterReader):
         if not listed:
             return []
         wanted = given if given is not None else connection.ask_keeper("new_ids", len(listed))
-        if not self._is_routed():
-            self._begin(listed, prepared, progress)
-        self._place(listed, wanted, fields, self._encoded(listed, prepared, progress))
+        make = self._encoded if self._is_routed() else self._begin
+        self._place(listed, wanted, fields, make(listed, prepared, progress))
         return wanted
 
     def add_dataset(
@@ -245,23 +255,17 @@ class Cluster(ClusterReader):
         texts = [each.text for each in documents.values()]
         parts = [each.passages for each in documents.values()]
         vectors = np.concatenate([each.vectors for each in documents.values()])
-        means = _mean_by(vectors, parts)
+        made = _Made(parts, vectors, _mean_by(vectors, parts))
         if not self._is_routed():
-            self._begin(texts, means, None)
-        self._place(texts, list(documents), [each.metadata for each in documents.values()], (parts, vectors, means))
+            self._begin(texts, made.means, None)
+        self._place(texts, list(documents), [each.metadata for each in documents.values()], made)
 
     def _is_routed(self) -> bool:
         """Whether there is a router: there is none before the first documents."""
         connection = self._connection
         return connection.known.description.is_routed or connection.refresh().description.is_routed
 
-    def _place(
-        self,
-        texts: list[str],
-        ids: list[str],
-        metadata: list[dict[str, Any]],
-        made: tuple[list[list[str]] | None, Floats, Floats],
-    ) -> None:
+    def _place(self, texts: list[str], ids: list[str], metadata: list[dict[str, Any]], made: _Made) -> None:
         """Let the keeper put encoded documents on the shards that the router names."""
         connection = self._connection
         for _ in range(_ATTEMPTS):
@@ -273,9 +277,10 @@ class Cluster(ClusterReader):
             connection.refresh()
         raise InputError(f"concepts of {self._folder.path} were moved {_ATTEMPTS} times meanwhile: add again")
 
-    def _begin(self, texts: list[str], prepared: Floats | None, progress: Progress | None) -> None:
-        """Let the keeper make the router from the first documents; an encoder that learns does so now."""
-        description, encoder, learnt = self._connection.known.description, self._encoder, None
+    def _begin(self, texts: list[str], prepared: Floats | None, progress: Progress | None) -> _Made:
+        """Encode the first documents, and let the keeper make the router from them; an encoder that learns does so."""
+        description, encoder = self._connection.known.description, self._encoder
+        made, learnt = None, None
         if is_learning(encoder):
             if prepared is not None:
                 raise ParameterError(
@@ -284,41 +289,30 @@ class Cluster(ClusterReader):
                 )
             encoder.fit([part for text in texts for part in self._passages(text)])
             learnt = encoder.state()
-        sample = prepared[:SAMPLE] if prepared is not None else None
-        if sample is None:
-            sample = self._means(encoder, texts[:SAMPLE], progress)
+            parts = [self._passages(text) for text in texts[:SAMPLE]]
+            sample = _mean_by(encode_texts(encoder, [part for own in parts for part in own], progress=progress), parts)
+        else:
+            made = self._encoded(texts, prepared, progress)
+            sample = made.means[:SAMPLE]
         language = language_of(texts[:SAMPLE], description.language)
         self._connection.ask_keeper("begin", sample, encoder.fingerprint, language, learnt, patience=600.0)
         self._connection.refresh()
+        # Another program may have begun at the same time: then its encoder has learnt what counts.
+        return self._encoded(texts, prepared, progress) if made is None else made
 
     def _passages(self, text: str) -> list[str]:
         found = self._connection.known.description
         return passages_of(text, found.max_tokens, found.overlap)
 
-    def _means(self, encoder: Any, texts: Sequence[str], progress: Progress | None) -> Floats:
-        parts = [self._passages(text) for text in texts]
-        vectors = encode_texts(encoder, [part for own in parts for part in own], progress=progress)
-        return _mean_by(vectors, parts)
-
-    def _encoded(
-        self, texts: list[str], prepared: Floats | None, progress: Progress | None
-    ) -> tuple[list[list[str]] | None, Floats, Floats]:
-        """The passages of each text, their vectors, and the vector by which each text is routed."""
-        dim = self._connection.known.description.dim
+    def _encoded(self, texts: list[str], prepared: Floats | None, progress: Progress | None) -> _Made:
         if prepared is not None:
-            checked = as_vectors(prepared, dim)
-            return None, checked, checked
+            checked = as_vectors(prepared, self._connection.known.description.dim or None)
+            return _Made(None, checked, checked)
         parts = [self._passages(text) for text in texts]
         vectors = encode_texts(self._encoder, [part for own in parts for part in own], progress=progress)
-        return parts, vectors, _mean_by(vectors, parts)
+        return _Made(parts, vectors, _mean_by(vectors, parts))
 
-    def _bound(
-        self,
-        texts: list[str],
-        ids: list[str],
-        metadata: list[dict[str, Any]],
-        made: tuple[list[list[str]] | None, Floats, Floats],
-    ) -> list[Bound]:
+    def _bound(self, texts: list[str], ids: list[str], metadata: list[dict[str, Any]], made: _Made) -> list[Bound]:
         """Documents on their way to the shards that the router names."""
         known = self._connection.known
         assert known.router is not None
