@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import gossamer
+from gossamer.errors import MissingExtraError
 
 ROOT = Path(__file__).parent.parent
 HEAVY = ("numba", "sklearn", "scipy", "torch", "onnxruntime", "transformers", "numpy", "typer", "rich", "httpx")
@@ -27,6 +29,12 @@ def test_importing_is_cheap() -> None:
     code = f"import sys, gossamer; print([m for m in {HEAVY!r} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_an_error_can_be_sent_to_another_process() -> None:
+    error = MissingExtraError("Reading this", "files")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.extra) == (type(error), str(error), "files")
 
 
 def test_what_an_index_returns_is_public() -> None:

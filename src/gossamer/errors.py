@@ -226,4 +226,9 @@ class MissingExtraError(GossamerError, ImportError):
             f'{feature} needs an optional dependency. Install it with: pip install "gossamer[{extra}]" '
             f'(in a checkout: pip install ".[{extra}]")'
         )
+        self.feature = feature
         self.extra = extra
+
+    def __reduce__(self) -> "tuple[type[MissingExtraError], tuple[str, str]]":
+        # By its arguments: an exception is unpickled by its message otherwise.
+        return type(self), (self.feature, self.extra)

@@ -11,7 +11,10 @@ from bag import encode
 from cluster.themes import corpus
 from gossamer.cluster import Cluster
 
-NEEDS_RAY = {"test_same_as_index.py", "test_cluster.py", "test_faults.py", "test_command.py", "test_serving.py"}
+NEEDS_RAY = {
+    "test_same_as_index.py", "test_cluster.py", "test_dataset.py", "test_faults.py", "test_command.py",
+    "test_serving.py",
+}  # fmt: skip
 
 collect_ignore = [] if find_spec("ray") else sorted(NEEDS_RAY)
 

@@ -129,6 +129,18 @@ def test_a_cluster_is_opened_again_and_by_several(tmp_path: Path, caplog: pytest
         Cluster.create(tmp_path / "c", encode)
 
 
+def test_the_first_documents_are_encoded_once(tmp_path: Path) -> None:
+    texts, seen = corpus(30)[0], []
+
+    def counting(texts: list[str]) -> np.ndarray:
+        seen.extend(texts)
+        return encode(texts)
+
+    with Cluster.create(tmp_path / "c", counting, shards=2) as cluster:
+        cluster.add(texts)
+    assert seen == texts
+
+
 def test_an_encoder_that_brings_code_is_not_loaded_because_a_folder_names_it(tmp_path: Path) -> None:
     with Cluster.create(tmp_path / "c", encode, shards=1) as cluster:
         assert cluster.search("anything") == []

@@ -8,6 +8,7 @@ searching    a query → the answers of several shards as one; explanations
 concepts     the concepts of router and shards as one tree
 overview     labels, the outline of the tree, concepts that a query fits, novelty: all shards together
 topics       topics and facets over all shards
+dataset      a dataset of Ray → encoded documents, by actors
 connection   what a program knows of a cluster it has joined
 description  the files of a cluster
 runtime      Ray: started, joined, asked, with its failures in our words

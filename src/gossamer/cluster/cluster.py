@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 from uuid import uuid4
 
 import numpy as np
@@ -27,6 +28,7 @@ from gossamer.checks import as_vectors, positive
 from gossamer.cluster import runtime
 from gossamer.cluster.concepts import local_id
 from gossamer.cluster.connection import Connection
+from gossamer.cluster.dataset import Columns, EncodedBatch, Pool, check_dataset, encoded_batches, gathered, work_for
 from gossamer.cluster.description import SHARDS, Description, Folder
 from gossamer.cluster.keeper import TOLERANCE, Bound, Keeper
 from gossamer.cluster.reader import ClusterReader
@@ -51,6 +53,17 @@ SAMPLE: Final = 20_000
 
 _ATTEMPTS: Final = 10
 """How often documents are routed again because concepts were given to other shards meanwhile."""
+
+
+class _Made(NamedTuple):
+    """Encoded texts: the passages of each, the vectors of all passages, and the vector by which each text is routed.
+
+    Texts that came with vectors are not divided: there are no passages.
+    """
+
+    parts: list[list[str]] | None
+    vectors: Floats
+    means: Floats
 
 
 class Cluster(ClusterReader):
@@ -192,21 +205,82 @@ class Cluster(ClusterReader):
         if not listed:
             return []
         wanted = given if given is not None else connection.ask_keeper("new_ids", len(listed))
-        if not connection.known.description.is_routed and not connection.refresh().description.is_routed:
-            self._begin(listed, prepared, progress)
-        made = self._encoded(listed, prepared, progress)
+        make = self._encoded if self._is_routed() else self._begin
+        self._place(listed, wanted, fields, make(listed, prepared, progress))
+        return wanted
+
+    def add_dataset(
+        self,
+        dataset: Any,
+        *,
+        text: str | Sequence[str] = "text",
+        id: str = "id",
+        metadata: Sequence[str] | None = None,
+        encoders: int = 1,
+        num_cpus: float = 1.0,
+        num_gpus: float = 0.0,
+        batch_size: int = 1_000,
+        progress: Progress | None = None,
+    ) -> int:
+        """Add the rows of a `ray.data.Dataset`, which Ray reads and encodes on all nodes; returns how many were added.
+
+        `text` names the column of texts, or several that are joined; `id` that of ids; `metadata` the columns to keep,
+        all others without it. `encoders` actors load the encoder by its name, with `num_cpus` and `num_gpus` of a node
+        each, and encode `batch_size` documents at a time; these are added, durably, as they come. An id that is there
+        already is replaced, so after an error the whole dataset can be added again. For `progress` rows are counted
+        first. The first documents make the router, 20,000 of them, which are added together: shuffle what is sorted.
+
+        >>> import ray.data
+        >>> rows = ray.data.from_items([{"key": "rye", "body": "A note on rye."}, {"key": "oats", "body": "On oats."}])
+        >>> cluster.add_dataset(rows, text="body", id="key")
+        2
+        >>> cluster.delete(["rye", "oats"])
+        2
+        """
+        connection = self._open
+        check_dataset(dataset)
+        pool = Pool.checked(encoders, num_cpus, num_gpus, batch_size)
+        columns, encoder = Columns(text, id, metadata), self._encoder
+        work = work_for(connection.known, encoder, self._given, columns)
+        total, added = dataset.count() if progress is not None else 0, 0
+        with closing(encoded_batches(dataset, work, pool)) as batches:
+            for some in gathered(batches, lambda: pool.batch_size if self._is_routed() else SAMPLE):
+                self._add_encoded(some)
+                added += len(some)
+                if progress is not None:
+                    progress(added, total)
+        return added
+
+    def _add_encoded(self, documents: EncodedBatch) -> None:
+        texts = [each.text for each in documents.values()]
+        parts = [each.passages for each in documents.values()]
+        vectors = np.concatenate([each.vectors for each in documents.values()])
+        made = _Made(parts, vectors, _mean_by(vectors, parts))
+        if not self._is_routed():
+            self._begin(texts, made.means, None)
+        self._place(texts, list(documents), [each.metadata for each in documents.values()], made)
+
+    def _is_routed(self) -> bool:
+        """Whether there is a router: there is none before the first documents."""
+        connection = self._connection
+        return connection.known.description.is_routed or connection.refresh().description.is_routed
+
+    def _place(self, texts: list[str], ids: list[str], metadata: list[dict[str, Any]], made: _Made) -> None:
+        """Let the keeper put encoded documents on the shards that the router names."""
+        connection = self._connection
         for _ in range(_ATTEMPTS):
             known = connection.known
-            bound = self._bound(listed, wanted, fields, made)
+            bound = self._bound(texts, ids, metadata, made)
             if connection.ask_keeper("add", known.description.version, bound):
                 connection.outdate()
-                return wanted
+                return
             connection.refresh()
         raise InputError(f"concepts of {self._folder.path} were moved {_ATTEMPTS} times meanwhile: add again")
 
-    def _begin(self, texts: list[str], prepared: Floats | None, progress: Progress | None) -> None:
-        """Let the keeper make the router from the first documents; an encoder that learns does so now."""
-        description, encoder, learnt = self._connection.known.description, self._encoder, None
+    def _begin(self, texts: list[str], prepared: Floats | None, progress: Progress | None) -> _Made:
+        """Encode the first documents, and let the keeper make the router from them; an encoder that learns does so."""
+        description, encoder = self._connection.known.description, self._encoder
+        made, learnt = None, None
         if is_learning(encoder):
             if prepared is not None:
                 raise ParameterError(
@@ -215,41 +289,30 @@ class Cluster(ClusterReader):
                 )
             encoder.fit([part for text in texts for part in self._passages(text)])
             learnt = encoder.state()
-        sample = prepared[:SAMPLE] if prepared is not None else None
-        if sample is None:
-            sample = self._means(encoder, texts[:SAMPLE], progress)
+            parts = [self._passages(text) for text in texts[:SAMPLE]]
+            sample = _mean_by(encode_texts(encoder, [part for own in parts for part in own], progress=progress), parts)
+        else:
+            made = self._encoded(texts, prepared, progress)
+            sample = made.means[:SAMPLE]
         language = language_of(texts[:SAMPLE], description.language)
         self._connection.ask_keeper("begin", sample, encoder.fingerprint, language, learnt, patience=600.0)
         self._connection.refresh()
+        # Another program may have begun at the same time: then its encoder has learnt what counts.
+        return self._encoded(texts, prepared, progress) if made is None else made
 
     def _passages(self, text: str) -> list[str]:
         found = self._connection.known.description
         return passages_of(text, found.max_tokens, found.overlap)
 
-    def _means(self, encoder: Any, texts: Sequence[str], progress: Progress | None) -> Floats:
-        parts = [self._passages(text) for text in texts]
-        vectors = encode_texts(encoder, [part for own in parts for part in own], progress=progress)
-        return _mean_by(vectors, parts)
-
-    def _encoded(
-        self, texts: list[str], prepared: Floats | None, progress: Progress | None
-    ) -> tuple[list[list[str]] | None, Floats, Floats]:
-        """The passages of each text, their vectors, and the vector by which each text is routed."""
-        dim = self._connection.known.description.dim
+    def _encoded(self, texts: list[str], prepared: Floats | None, progress: Progress | None) -> _Made:
         if prepared is not None:
-            checked = as_vectors(prepared, dim)
-            return None, checked, checked
+            checked = as_vectors(prepared, self._connection.known.description.dim or None)
+            return _Made(None, checked, checked)
         parts = [self._passages(text) for text in texts]
         vectors = encode_texts(self._encoder, [part for own in parts for part in own], progress=progress)
-        return parts, vectors, _mean_by(vectors, parts)
+        return _Made(parts, vectors, _mean_by(vectors, parts))
 
-    def _bound(
-        self,
-        texts: list[str],
-        ids: list[str],
-        metadata: list[dict[str, Any]],
-        made: tuple[list[list[str]] | None, Floats, Floats],
-    ) -> list[Bound]:
+    def _bound(self, texts: list[str], ids: list[str], metadata: list[dict[str, Any]], made: _Made) -> list[Bound]:
         """Documents on their way to the shards that the router names."""
         known = self._connection.known
         assert known.router is not None

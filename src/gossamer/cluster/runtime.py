@@ -46,6 +46,16 @@ def ray() -> Any:
     return module
 
 
+def ray_data() -> Any:
+    """The module `ray.data`, which needs pyarrow and pandas besides."""
+    ray()
+    try:
+        import ray.data as module
+    except ImportError as error:
+        raise MissingExtraError("Reading datasets by Ray", "ray") from error
+    return module
+
+
 def start(address: str | None) -> bool:
     """Join the Ray cluster at `address`, or start one on this machine alone; returns whether one was started.
 

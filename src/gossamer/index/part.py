@@ -36,6 +36,7 @@ from gossamer.index.overview import assigned
 from gossamer.index.query import Query, View, as_weight, documents_of, unknown_document
 from gossamer.index.ranking import AllScores, scores_of
 from gossamer.index.searching import SearchArguments, SearchOptions, answers
+from gossamer.index.tables import read_table
 from gossamer.index.upsert import spans_of
 from gossamer.lexical.analysis import DETECT, USUAL, detect_language, languages
 from gossamer.lexical.query_text import parse
@@ -51,7 +52,7 @@ __all__ = [
     "ByWords", "Corpus", "EncodedElsewhere", "SearchOptions", "Space", "Standing", "as_changes", "as_ids",
     "assign_part", "best_by_words", "check_chunking", "check_language", "checked_documents", "corpus_of", "create_part",
     "encoder_again", "explain_part", "facets_of", "group_in", "has_conditions", "is_learning", "language_of",
-    "passages_of", "search_part", "standing", "text_to_encode", "words_in",
+    "passages_of", "read_table", "search_part", "standing", "text_to_encode", "words_in",
 ]  # fmt: skip
 
 _ENOUGH: Final = 1_000
