@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias, TypedDict
@@ -119,8 +119,8 @@ class SearchOptions:
 
 
 def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) -> tuple[list[str | None], bool]:
-    """The texts of queries, and whether there are several: a list of texts, or a matrix of vectors."""
-    if isinstance(query, list | tuple):
+    """The texts of queries, and whether there are several: a list or column of texts, or a matrix of vectors."""
+    if isinstance(query, Iterable) and not isinstance(query, str | bytes | Mapping):
         return list(query), True
     if isinstance(query, str) and not query.strip() and vector is None:
         raise EmptyTextError("the query is empty: say what to look for, or use documents(where=…) for all that match")
