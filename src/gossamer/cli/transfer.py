@@ -173,8 +173,8 @@ def export(
 ) -> None:
     """Write all passages with their vectors for another store: Parquet, or FAISS with a .jsonl of texts beside it.
 
-    'gossamer import parquet' takes documents, metadata and vectors back exactly, but not those of lsa, whose vectors fit
-    one index alone; 'gossamer backup' copies all there is.
+    'gossamer import parquet' takes documents, metadata and vectors back exactly, but not those of lsa, whose vectors
+    fit one index alone; 'gossamer backup' copies all there is.
     """
     from gossamer.index import Unloaded
     from gossamer.integrations.transfer import to_faiss, to_parquet

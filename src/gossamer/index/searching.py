@@ -128,7 +128,7 @@ def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) 
         rows = np.shape(vector)[:-1] if vector is not None and query is None else ()
     except ValueError as error:
         raise InputError(f"vector must be a vector or a matrix, but its rows differ in length ({error})") from error
-    return ([None] * rows[0], True) if len(rows) == 1 else ([query], False)  # type: ignore[list-item]
+    return ([None] * rows[0], True) if len(rows) == 1 else ([query], False)
 
 
 def answers(state: IndexState, view: View, queries: Sequence[Query], options: SearchOptions) -> list[Hits]:
