@@ -342,7 +342,9 @@ def test_a_misspelt_command(run: Run) -> None:
     assert "No such command 'qqqq'." in run("qqqq", ok=False, columns=200).stderr
 
 
-@pytest.mark.parametrize(("name", "here"), [("query", "search INDEX QUERY"), ("ls", "info INDEX"), ("rm", "delete")])
+@pytest.mark.parametrize(
+    ("name", "here"), [("query", "search INDEX QUERY"), ("ls", "info INDEX"), ("rm", "delete"), ("get", "search")]
+)
 def test_commands_that_are_called_otherwise(run: Run, name: str, here: str) -> None:
     refused = run(name, "notes.gsm", "--top-k", 3, ok=False)
     assert refused.exit_code == 1

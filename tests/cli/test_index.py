@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import TEXTS, Run, write_jsonl
+from gossamer.cli.ingest import Ingest
 from gossamer.index import Index
 
 
@@ -374,6 +375,44 @@ def test_ctrl_c_keeps_what_is_in_and_the_next_run_goes_on(run: Run, tmp_path: Pa
     with Index.open(to, mode="r") as ix:
         assert len(ix) == 2500
         ix.check()
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_ctrl_c_says_which_command_goes_on(
+    keeps: bool, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index without a document is removed, so that the same command can be run; else without what made it."""
+
+    def stop(self: Ingest, *arguments: Any) -> None:
+        if keeps:
+            self._ix.add(["A fox."])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ingest, "add", stop)
+    (tmp_path / "a.txt").write_text("An owl.")
+    arguments = ("--to", tmp_path / "a.gsm", "--encoder", "lsa", "--max-tokens", "50")
+    done = run("index", tmp_path / "a.txt", *arguments, ok=False)
+    assert done.exit_code == 130
+    without = " without --max-tokens" * keeps
+    assert f"run the same command again{without} to go on" in " ".join(done.stderr.split())
+    assert (tmp_path / "a.gsm").exists() == keeps
+
+
+def test_ctrl_c_while_modules_are_imported() -> None:
+    code = """
+import sys
+import gossamer.cli
+
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "gossamer.cli.app":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+gossamer.cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "stopped\n")
 
 
 def _wait_for_documents(to: Path, process: subprocess.Popen[str]) -> None:

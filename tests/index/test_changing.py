@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from bag import encode, sentence
 from gossamer import Index
 from gossamer.errors import DtypeError, InputError, ParameterError, UnknownIdError
+from gossamer.index import near_duplicates
+from gossamer.results import Passage
 
 TEXTS = {f"d{at}": sentence(random.Random(at)) for at in range(60)}
 
@@ -85,6 +88,28 @@ def test_near_duplicates() -> None:
         assert all(len(group.ids) > 1 for group in found)
         with pytest.raises(ParameterError, match="between 0 and 1"):
             index.near_duplicates(chance=0)
+
+
+def test_long_documents_are_no_near_duplicates() -> None:
+    """Passages of the same document crowd out the neighbours that a distance is compared with."""
+    rng = np.random.default_rng(0)
+    centres = np.repeat(np.eye(4, 16), 35, axis=0)
+    vectors = (centres + rng.normal(size=(140, 16)) * 0.1).astype(np.float32)
+    vectors[35] = vectors[0] + 1e-3  # nearly the same passage in the first two documents
+    passages = [[Passage(3 * at, "so", vector) for at, vector in enumerate(part)] for part in np.split(vectors, 4)]
+    with Index(lambda texts: np.ones((len(texts), 16), np.float32)) as index:
+        index.add("so " * 35, "0", passages=passages[:1])
+        assert index.near_duplicates() == []
+        index.add(["so " * 35] * 3, ["1", "2", "3"], passages=passages[1:])
+        assert [group.ids for group in index.near_duplicates()] == [("0", "1")]
+
+
+def test_a_distance_is_compared_with_neighbours_that_were_found() -> None:
+    """In a large index those of the same document may be all but one of the nearest."""
+    others = np.array([[1, 0, 0], [0, 0, 0], [0, 1, 3], [2, 0, 1]])
+    distances = np.array([[1.3, np.inf, np.inf], [1.3, np.inf, np.inf], [0.01, 0.9, 1.0], [0.01, 0.9, 1.0]])
+    pairs = near_duplicates.unlikely_pairs(others, distances, 1e-3)
+    assert set(zip(pairs.left.tolist(), pairs.distance.tolist(), strict=True)) <= {(2, 0.01), (3, 0.01)}
 
 
 def test_diversity(index: Index) -> None:

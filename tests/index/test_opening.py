@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gossamer import Index
+from gossamer import Index, VectorIndex
+from gossamer.errors import NotAnIndexError
 
 WORDS = ["sun", "moon", "star", "sea", "river", "stone", "tree", "leaf", "bird", "fish", "wolf", "bear", "bread"]
 QUERIES = ["sun and moon", "a wolf by the river", "bread"]
@@ -76,3 +77,12 @@ def test_what_comes_after_an_opening_grows_the_same_tree(path: Path, tmp_path: P
             index.check()
             trees.append([index.concepts(30), index.search("wolf", 5)])
     assert trees[0] == trees[1]
+
+
+def test_folders_of_another_kind_are_told(tmp_path: Path) -> None:
+    VectorIndex(3).save(tmp_path / "vectors")
+    Index.create(tmp_path / "a.gsm", encode).close()
+    with pytest.raises(NotAnIndexError, match=r"no documents\.sqlite, and VectorIndex\.load reads what save wrote"):
+        Index.open(tmp_path / "vectors")
+    with pytest.raises(NotAnIndexError, match=r"no manifest\.json \(Index\.open opens an Index\)"):
+        VectorIndex.load(tmp_path / "a.gsm")

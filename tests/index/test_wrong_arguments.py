@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bag import encode
@@ -24,6 +25,17 @@ def index() -> Index:
     [
         (lambda ix: ix.more_like(["sky", "bread"]), DtypeError, "id is that of one document, a string, got list"),
         (lambda ix: ix.explain("moon", ["sky", "bread"]), DtypeError, "id is that of one document"),
+        (lambda ix: ix.more_like(7), DtypeError, r"ids are strings, got int 7: convert it with str\(\)"),
+        (lambda ix: ix.get(7), DtypeError, r"ids are strings, got int 7: convert it with str\(\)"),
+        (lambda ix: ix.delete(np.int64(7)), DtypeError, "ids are strings, got int64 .*7"),
+        (lambda ix: ix.search(np.ones(3)), DtypeError, "query must be a string, got float64.* pass vector="),
+        (lambda ix: ix.search({"query": "moon"}), DtypeError, "query must be a string, got dict"),
+        (
+            lambda ix: ix.add("a", metadata={"b": 1, "year": float("nan")}),
+            DtypeError,
+            r"JSON \(the field 'year': Out of",
+        ),
+        (lambda ix: ix.add("a", metadata={"a": [object()]}), DtypeError, r"the field 'a': object has no JSON form"),
         (lambda ix: ix.search("moon", rerank=lambda q, hits: ["a"] * len(hits)), DtypeError, "a number for each of"),
         (lambda ix: ix.search("moon", rerank=lambda q, hits: None), GossamerError, "a number for each of"),
         (lambda ix: ix.add(None), DtypeError, "texts must be a string or a list of strings, got NoneType"),
@@ -75,6 +87,12 @@ def test_messages_of_python_name_the_class_that_was_called(
 ) -> None:
     with pytest.raises(TypeError, match=says):
         attempt(index)
+
+
+def test_queries_may_be_a_column(index: Index) -> None:
+    expected = index.search(["moon", "bread"], k=1)
+    assert index.search(np.array(["moon", "bread"]), k=1) == expected  # type: ignore[call-overload]
+    assert index.search((each for each in ("moon", "bread")), k=1) == expected  # type: ignore[call-overload]
 
 
 def test_changes_since_a_date_as_text(index: Index) -> None:

@@ -296,8 +296,26 @@ def test_parquet_on_the_command_line(tmp_path: Path) -> None:
     wrong = gossamer("export", tmp_path / "x.gsm", "--to", tmp_path / "x.csv", fails=True)
     assert "neither in .parquet nor in .faiss" in wrong
     missing = gossamer("import", "parquet", tmp_path / "none.parquet", "--to", tmp_path / "z.gsm", fails=True)
-    assert "cannot be read as Parquet" in missing
+    assert "there is no Parquet file at" in missing
     assert not (tmp_path / "z.gsm").exists()
+
+
+def test_an_import_that_fails_leaves_no_index(full: Index, tmp_path: Path) -> None:
+    """Else the next try could not choose the encoder."""
+    to_parquet(full, tmp_path / "x.parquet")
+    for encoder, says in (("lsa", "learns from the corpus"), ("minilm", "6 dimensions")):
+        refused = gossamer(
+            "import", "parquet", tmp_path / "x.parquet", "--to", tmp_path / "x.gsm", "--encoder", encoder, fails=True
+        )
+        assert says in refused
+        assert not (tmp_path / "x.gsm").exists()
+
+
+def test_parquet_without_vectors_is_for_the_index_command(tmp_path: Path) -> None:
+    parquet, arrow = library("pyarrow.parquet", "parquet"), library("pyarrow", "parquet")
+    parquet.write_table(arrow.table({"body": TEXTS}), tmp_path / "x.parquet")
+    with pytest.raises(ParameterError, match="rows without vectors are for gossamer index"):
+        next(from_parquet(tmp_path / "x.parquet", text="body"))
 
 
 def test_an_export_says_how_many_documents_its_rows_are_of(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_charset_does_not_change_files_in_utf_8(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["latin9000", "utf-16", "hex", "rot13", "undefined", "unicode_escape", "idna", ""])
 def test_a_charset_that_is_none(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ParameterError, match="charset must be an encoding that contains ASCII"):
+    with pytest.raises(ParameterError, match=r"charset must be an encoding that contains ASCII.* UTF-16 is recognised"):
         read(tmp_path, charset=name)
 
 

@@ -52,6 +52,63 @@ def test_names_of_other_libraries(client: Client) -> None:
         asyncio.run(AsyncClient("http://127.0.0.1:1").search("sun", **options))
 
 
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_what_only_an_index_has(kind: type[Client] | type[AsyncClient]) -> None:
+    with pytest.raises(AttributeError, match=f"{kind.__name__} has no 'ids': not over HTTP, open the Index"):
+        kind("http://127.0.0.1:1").ids()  # type: ignore[union-attr]
+
+
+def test_arguments_of_other_libraries(client: Client) -> None:
+    call: Any = client
+    with pytest.raises(TypeError, match=r"add\(\) has no argument 'metadatas': here it is metadata"):
+        call.add(["sun"], metadatas=[{}])
+    with pytest.raises(TypeError, match=r"topics\(\) has no argument 'nr_topics': here it is n"):
+        call.topics(nr_topics=3)
+    with pytest.raises(TypeError, match=r"near_duplicates\(\) has no argument 'threshold': pass chance"):
+        call.near_duplicates(threshold=0.9)
+
+
+class _Table(dict[str, list[str]]):
+    columns = ("text",)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "says"),
+    [
+        (lambda ix: ix.get(7), "ids are strings, got int 7"),
+        (lambda ix: ix.get(["a", 7]), "ids are strings, got int 7"),
+        (lambda ix: ix.delete(7), "ids are strings, got int 7"),
+        (lambda ix: ix.more_like(7), "ids are strings, got int 7"),
+        (lambda ix: ix.explain("sun", 7), "ids are strings, got int 7"),
+        (lambda ix: ix.add(["sun"], ids=[7]), "ids are strings, got int 7"),
+        (lambda ix: ix.add(["sun", "sea"], ids="ab"), "ids must be a list with one for each document, got str"),
+        (lambda ix: ix.add({"a": "sun"}), "texts must be a list with one for each document, got dict"),
+        (lambda ix: ix.add(_Table(text=["sun"])), "texts must be a list with one for each document, got _Table"),
+        (lambda ix: ix.add(["sun"], metadata={"a": 1}), "metadata must be a list with one for each document, got dict"),
+        (lambda ix: ix.update("a", "red"), "metadata must be a list with one for each document, got str"),
+    ],
+)
+def test_what_cannot_be_meant_is_not_sent(attempt: Callable[[Any], object], says: str) -> None:
+    with pytest.raises(errors.DtypeError, match=says):
+        attempt(Client("http://127.0.0.1:1"))
+
+
+def test_a_client_shows_its_address() -> None:
+    with Client("http://127.0.0.1:1", key="secret", index="news") as ix:
+        assert repr(ix) == "Client('http://127.0.0.1:1/v1/indexes/news')"
+    assert repr(ix).endswith(", closed)")
+
+
+def test_a_document_is_in_a_client(client: Client, index: Index) -> None:
+    assert index.ids()[0] in client
+    assert "no such document" not in client
+    assert 7 not in client
+
+
+def test_a_column_of_queries(client: Client) -> None:
+    assert client.search(np.array(["sun", "sea"]), k=1) == client.search(["sun", "sea"], k=1)  # type: ignore[call-overload]
+
+
 def test_a_client_that_was_closed_says_so() -> None:
     with Client("http://127.0.0.1:1") as ix:
         pass

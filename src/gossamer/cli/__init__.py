@@ -20,9 +20,12 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
 
-    from gossamer.cli.app import app
-
     try:
+        from gossamer.cli.app import app
+
         app(prog_name="gossamer")
+    except KeyboardInterrupt:  # while modules are imported; a command handles its own
+        print("stopped", file=sys.stderr)
+        sys.exit(130)
     finally:
         gc.freeze()  # what is left goes with the process: looking through it once more takes 0.15 s

@@ -19,7 +19,12 @@ _LAB_EVAL = ("compare", "paper", "defaults", "robustness", "tree")
 _ELSEWHERE = {
     **dict.fromkeys(("query", "ask", "find"), "gossamer search INDEX QUERY"),
     **dict.fromkeys(("add", "ingest", "build", "create"), "gossamer index PATHS --to INDEX"),
-    **dict.fromkeys(("list", "ls", "show", "stats", "status"), "gossamer info INDEX, tree INDEX or topics INDEX"),
+    **dict.fromkeys(
+        ("list", "ls", "show", "stats", "status", "count"), "gossamer info INDEX, tree INDEX or topics INDEX"
+    ),
+    **dict.fromkeys(
+        ("get", "read", "cat"), "gossamer search INDEX QUERY --full, or Index.open(INDEX).get(id) in Python"
+    ),
     **dict.fromkeys(("remove", "rm", "drop"), "gossamer delete INDEX DOC_ID, or --where"),
     **dict.fromkeys(("server", "run", "ui", "explore"), "gossamer serve INDEX"),
 }

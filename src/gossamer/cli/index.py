@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -16,14 +15,13 @@ import typer
 from gossamer.cli.command import INTERRUPTED, command, examples
 from gossamer.cli.formatting import documents
 from gossamer.cli.ingest import BATCH, Ingest, Tally
-from gossamer.cli.opening import is_index, opened, prepare_encoder
+from gossamer.cli.opening import filling, is_index, prepare_encoder
 from gossamer.cli.options import Json, Quiet, TextFields, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
 from gossamer.errors import InputError, NotAnIndexError, ParameterError
 from gossamer.plain_text import counted, shortened
 
 if TYPE_CHECKING:
-    from gossamer.index import Index
     from gossamer.readers import Reading
 
 EXAMPLES = examples(
@@ -132,8 +130,9 @@ def index(
         follow_links=follow_links, on_error=on_error.value,
     )  # fmt: skip
     start, tally = time.perf_counter(), Tally()
-    made = _create_if_missing(to, encoder, {"max_tokens": max_tokens, "language": language, "preset": preset}, screen)
-    with _filling(to, screen, encoder, made=made) as ix:
+    options = {"max_tokens": max_tokens, "language": language, "preset": preset}
+    made = _create_if_missing(to, encoder, options, screen)
+    with filling(to, screen, encoder, made=made) as ix:
         if not made:
             prepare_encoder(ix.info().encoder, screen)
         learns = ix.info().encoder.startswith("lsa")
@@ -141,7 +140,7 @@ def index(
         ingest = Ingest(ix, tally, on_error=on_error.value, learns=learns)
         stopped = _run(ingest, reading, size, prune, screen)
         held, others = len(ix), [] if stopped or not tally.seen else ingest.others()
-    unmade = made and not held and not tally.seen and not stopped
+    unmade = made and not held and not tally.seen
     refused = prune and bool(reading.broken)
     _report(
         screen, to, tally, reading, time.perf_counter() - start, held, stopped, others, unmade=unmade, refused=refused
@@ -152,7 +151,10 @@ def index(
         so = f", so {to} was not made" if unmade else ""
         screen.say(f"no documents were found{so}: check the paths, or choose files with --glob")
     if stopped:
-        screen.say(f"stopped: {documents(held)} in {to}; run the same command again to go on")
+        chosen = ", ".join(_option(name) for name, value in options.items() if value is not None and not unmade)
+        again = "run the same command again" + (f" without {chosen}" if chosen else "")
+        kept = "nothing was added yet" if unmade else f"{documents(held)} in {to}"
+        screen.say(f"stopped: {kept}, the batches under way are lost (--batch sets their size); {again} to go on")
         raise typer.Exit(INTERRUPTED)
     if refused:
         what = counted(reading.broken, "input")
@@ -188,8 +190,7 @@ def _create_if_missing(path: Path, encoder: str | None, options: Mapping[str, An
         )
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         for name in chosen:
-            option = f"--{name.replace('_', '-')}"
-            raise ParameterError(f"{option} is chosen when an index is made, and {path} exists: leave it out")
+            raise ParameterError(f"{_option(name)} is chosen when an index is made, and {path} exists: leave it out")
         return False
     name = encoder or "minilm"
     prepare_encoder(name, screen)
@@ -202,20 +203,8 @@ def _create_if_missing(path: Path, encoder: str | None, options: Mapping[str, An
     return True
 
 
-@contextmanager
-def _filling(path: Path, screen: Screen, encoder: str | None, *, made: bool) -> Iterator[Index]:
-    """The index, to add to. One that was made just now is removed where an error leaves it empty."""
-    empty = False
-    try:
-        with opened(path, screen, "w", encoder) as ix:
-            try:
-                yield ix
-            except BaseException:
-                empty = made and not len(ix)
-                raise
-    finally:
-        if empty:
-            shutil.rmtree(path)  # else the next run could not choose its encoder
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _run(ingest: Ingest, reading: Reading, size: int, prune: bool, screen: Screen) -> bool:

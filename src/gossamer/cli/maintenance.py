@@ -94,7 +94,7 @@ def _sizes(parts: dict[str, int], total: int) -> str:
 @command
 def delete(
     index: IndexPath,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[DOC_ID]...", help="Ids, or - for one a line.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="DOC_ID", help="Ids, or - for one a line.")] = None,
     where: Where = None,
     everything: Annotated[bool, typer.Option("--all", help="Delete all documents.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,

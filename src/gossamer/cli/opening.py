@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -30,6 +31,22 @@ def opened(
         ix = Index.open(path, encoder, mode=mode)
     with ix:
         yield ix
+
+
+@contextmanager
+def filling(path: Path, screen: Screen, encoder: str | None, *, made: bool) -> Iterator[Index]:
+    """The index, to add to. One that was made just now is removed where an error leaves it empty."""
+    empty = False
+    try:
+        with opened(path, screen, "w", encoder) as ix:
+            try:
+                yield ix
+            except BaseException:
+                empty = made and not len(ix)
+                raise
+    finally:
+        if empty:
+            shutil.rmtree(path)  # else the next run could not choose its encoder
 
 
 def is_index(path: Path) -> bool:

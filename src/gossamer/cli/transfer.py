@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import time
 from collections.abc import Iterable
 from itertools import chain, islice
@@ -14,10 +13,10 @@ import typer
 
 from gossamer.cli.command import command, examples
 from gossamer.cli.formatting import documents
-from gossamer.cli.opening import opened
+from gossamer.cli.opening import filling, opened
 from gossamer.cli.options import EncoderName, IndexPath, Json, Quiet, complete_encoder, complete_index
 from gossamer.cli.screen import Screen
-from gossamer.errors import DimensionError, InputError
+from gossamer.errors import InputError
 from gossamer.plain_text import counted
 
 if TYPE_CHECKING:
@@ -152,15 +151,10 @@ def _take(rows: Iterable[Rows], path: Path, encoder: str | None, screen: Screen)
     made = not path.exists()
     if made:
         Index.create(path, encoder or "minilm").close()
-    try:
-        with opened(path, screen, "w", encoder) as index:
-            with screen.bar("reading", "documents") as bar:
-                taken = take_over(index, chain(first, source), progress=bar)
-            held = len(index)
-    except DimensionError:
-        if made:  # with the wrong encoder: a second try shall find nothing here
-            shutil.rmtree(path)
-        raise
+    with filling(path, screen, encoder, made=made) as index:
+        with screen.bar("reading", "documents") as bar:
+            taken = take_over(index, chain(first, source), progress=bar)
+        held = len(index)
     seconds = time.perf_counter() - start
     if screen.json:
         screen.emit({"index": str(path), **taken._asdict(), "held": held, "seconds": seconds})
@@ -179,7 +173,8 @@ def export(
 ) -> None:
     """Write all passages with their vectors for another store: Parquet, or FAISS with a .jsonl of texts beside it.
 
-    'gossamer import parquet' takes documents, metadata and vectors back exactly; 'gossamer backup' copies all there is.
+    'gossamer import parquet' takes documents, metadata and vectors back exactly, but not those of lsa, whose vectors
+    fit one index alone; 'gossamer backup' copies all there is.
     """
     from gossamer.index import Unloaded
     from gossamer.integrations.transfer import to_faiss, to_parquet

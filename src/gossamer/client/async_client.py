@@ -23,7 +23,7 @@ from gossamer.results import (
     Since,
     Topics,
 )  # fmt: skip
-from gossamer.results.other_names import SEARCH, telling_arguments
+from gossamer.results.other_names import ADD, NEAR_DUPLICATES, SEARCH, TOPICS, telling_arguments
 
 _T = TypeVar("_T")
 
@@ -64,6 +64,7 @@ class AsyncClient(transport.BaseClient):
 
     # -- changing ----------------------------------------------------------------------------------
 
+    @telling_arguments(ADD)
     async def add(
         self,
         texts: str | Iterable[str],
@@ -196,6 +197,7 @@ class AsyncClient(transport.BaseClient):
         found = await self._do(calls.get(ids, skip_unknown))
         return found[0] if isinstance(ids, str) else found
 
+    @telling_arguments(NEAR_DUPLICATES)
     async def near_duplicates(self, chance: float = 1e-3) -> list[NearDuplicates]:
         """Groups of documents nearer to each other than chance would have it. See `Index.near_duplicates`."""
         return await self._do(calls.near_duplicates(chance))
@@ -237,6 +239,7 @@ class AsyncClient(transport.BaseClient):
     async def topics(self, n: int, *, assignments: bool = True) -> Topics: ...
     @overload
     async def topics(self, *, levels: Sequence[int], assignments: bool = True) -> list[Topics]: ...
+    @telling_arguments(TOPICS)
     async def topics(
         self, n: int | None = None, *, levels: Sequence[int] | None = None, assignments: bool = True
     ) -> Topics | list[Topics]:

@@ -79,7 +79,9 @@ def search(
 ) -> Call[Hits | list[Hits]]:
     """`Index.search`; of a list of queries, or a matrix of vectors, a list of hits."""
     vectors = None if vector is None else _array(vector)
-    if isinstance(query, list | tuple) or (query is None and vectors is not None and vectors.ndim == 2):
+    if not isinstance(query, str | bytes | Mapping) and isinstance(query, Iterable):
+        query = list(query)
+    if isinstance(query, list) or (query is None and vectors is not None and vectors.ndim == 2):
         asked = {"queries": query, "vectors": None if vectors is None else vectors.tolist()}
         return Call("POST", "/search/batch", _several_hits, {**asked, "k": k, **_options(options)})
     return Call("POST", "/search", _hits, {**_query(query, vector), "k": k, **_options(options)})
@@ -89,7 +91,7 @@ def more_like(id: str, k: int, options: SearchOptions) -> Call[Hits]:
     """`Index.more_like`."""
     if unknown := sorted(options.keys() - SearchOptions.__optional_keys__):
         raise TypeError(f"more_like() got an unexpected keyword argument {unknown[0]!r}")
-    return Call("POST", "/more-like", _hits, {"id": id, "k": k, **_options(options)})
+    return Call("POST", "/more-like", _hits, {"id": _id(id), "k": k, **_options(options)})
 
 
 def near_duplicates(chance: float) -> Call[list[NearDuplicates]]:
@@ -118,7 +120,7 @@ def _several_hits(answer: Any) -> list[Hits]:
 
 def explain(query: str | None, id: str, k: int, hybrid: bool | float, vector: Vector) -> Call[Explanation]:
     """`Index.explain`."""
-    body = {**_query(query, vector), "id": id, "k": k, "hybrid": hybrid}
+    body = {**_query(query, vector), "id": _id(id), "k": k, "hybrid": hybrid}
     return Call("POST", "/explain", lambda answer: decode(Explanation, answer), body)
 
 
@@ -164,12 +166,12 @@ def add(
     if isinstance(texts, str):
         texts, ids = [texts], [ids] if isinstance(ids, str) else ids
         metadata = [metadata] if isinstance(metadata, Mapping) else metadata
-    rows = list(texts)
+    rows = _column("texts", texts)
     columns: dict[str, list[Any]] = {"text": rows}
     if ids is not None:
-        columns["id"] = list(ids)
+        columns["id"] = [_id(id) for id in _column("ids", ids)]
     if metadata is not None:
-        columns["metadata"] = list(metadata)
+        columns["metadata"] = _column("metadata", metadata)
     if vectors is not None:
         columns["vector"] = np.atleast_2d(np.asarray(vectors)).tolist()
     for name, column in columns.items():
@@ -183,7 +185,7 @@ def add(
 
 def update(ids: str | Iterable[str], metadata: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Call[None]:
     """`Index.update`."""
-    fields = metadata if isinstance(metadata, Mapping) else list(metadata)
+    fields = metadata if isinstance(metadata, Mapping) else _column("metadata", metadata)
     return Call("POST", "/documents/update", lambda answer: None, {"ids": _ids(ids), "metadata": fields})
 
 
@@ -259,4 +261,21 @@ def _array(vector: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def _ids(ids: str | Iterable[str]) -> list[str]:
-    return [ids] if isinstance(ids, str) else list(ids)
+    return [_id(id) for id in ([ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else ids)]
+
+
+def _id(id: str) -> str:
+    if not isinstance(id, str):
+        raise DtypeError(f"ids are strings, got {type(id).__name__} {id!r}: convert it with str()")
+    return id
+
+
+def _column(name: str, values: Any) -> list[Any]:
+    """Values as a list, one for each document: of a text it would be its characters, of a dict or a table its keys."""
+    if (
+        isinstance(values, str | bytes | Mapping)
+        or hasattr(type(values), "columns")
+        or not isinstance(values, Iterable)
+    ):
+        raise DtypeError(f"{name} must be a list with one for each document, got {type(values).__name__}")
+    return list(values)

@@ -23,7 +23,7 @@ from gossamer.results import (
     Since,
     Topics,
 )  # fmt: skip
-from gossamer.results.other_names import SEARCH, telling_arguments
+from gossamer.results.other_names import ADD, NEAR_DUPLICATES, SEARCH, TOPICS, telling_arguments
 
 _T = TypeVar("_T")
 
@@ -64,6 +64,7 @@ class Client(transport.BaseClient):
 
     # -- changing ----------------------------------------------------------------------------------
 
+    @telling_arguments(ADD)
     def add(
         self,
         texts: str | Iterable[str],
@@ -189,6 +190,7 @@ class Client(transport.BaseClient):
         found = self._do(calls.get(ids, skip_unknown))
         return found[0] if isinstance(ids, str) else found
 
+    @telling_arguments(NEAR_DUPLICATES)
     def near_duplicates(self, chance: float = 1e-3) -> list[NearDuplicates]:
         """Groups of documents nearer to each other than chance would have it. See `Index.near_duplicates`."""
         return self._do(calls.near_duplicates(chance))
@@ -230,6 +232,7 @@ class Client(transport.BaseClient):
     def topics(self, n: int, *, assignments: bool = True) -> Topics: ...
     @overload
     def topics(self, *, levels: Sequence[int], assignments: bool = True) -> list[Topics]: ...
+    @telling_arguments(TOPICS)
     def topics(
         self, n: int | None = None, *, levels: Sequence[int] | None = None, assignments: bool = True
     ) -> Topics | list[Topics]:
@@ -247,3 +250,6 @@ class Client(transport.BaseClient):
 
     def __len__(self) -> int:
         return self.info().documents
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and bool(self.get([id], skip_unknown=True))

@@ -80,6 +80,9 @@ class BaseClient:
         def __getattr__(self, name: str) -> NoReturn:
             raise unknown_attribute(self, name)
 
+    def __repr__(self) -> str:
+        return f"{self._KIND}({self._url!r}{', closed' if self._http.is_closed else ''})"
+
     def _check_open(self) -> None:
         if self._http.is_closed:
             raise ClosedError(f"this client was closed: make a new {self._KIND}")

@@ -247,7 +247,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(_read(file, _LARGEST_MANIFEST))
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotAnIndexError(f"{folder} is not a Gossamer folder: it has no {MANIFEST}") from error
+        raise NotAnIndexError(
+            f"{folder} was not written by save: it has no {MANIFEST} (Index.open opens an Index)"
+        ) from error
     except CorruptError:
         raise
     except OSError as error:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from numbers import Number
 from typing import Any
 
 import numpy.typing as npt
@@ -95,7 +96,7 @@ def _with_passages(batch: Batch, passages: Sequence[Sequence[Passage]]) -> Batch
 
 def as_ids(ids: str | Iterable[str]) -> list[str]:
     """One id or several as a list of strings."""
-    if isinstance(ids, str):
+    if isinstance(ids, str | Number):
         return [_as_id(ids)]
     if isinstance(ids, bytes | Mapping) or not isinstance(ids, Iterable):
         raise DtypeError(f"ids must be a string or a list of strings, got {type(ids).__name__}")
@@ -104,7 +105,7 @@ def as_ids(ids: str | Iterable[str]) -> list[str]:
 
 def as_one_id(id: Any) -> str:
     """The id of one document."""
-    if not isinstance(id, str):
+    if isinstance(id, Iterable) and not isinstance(id, str | bytes):
         raise DtypeError(f"id is that of one document, a string, got {type(id).__name__}: call this for one at a time")
     return _as_id(id)
 
@@ -174,15 +175,31 @@ def _as_json(value: Any, row: int) -> str:
         raise DtypeError(f"metadata: row {row} is {type(value).__name__}, not a dict")
     try:
         _check_keys(value)
-        text = json.dumps(dict(value), ensure_ascii=False, allow_nan=False, default=_iso)
+        text = _dumps(value)
     except RecursionError as error:
         raise _refusal(TOO_DEEP, row) from error
     except (TypeError, ValueError) as error:
-        raise DtypeError(f"metadata: row {row} cannot be written as JSON ({error}): convert or drop it") from error
+        field = _refused_field(value)
+        told = f"{error}" if field is None else f"the field {field!r}: {error}"
+        raise DtypeError(f"metadata: row {row} cannot be written as JSON ({told}): convert or drop it") from error
     if not is_storable(text):
         raise DtypeError(f"metadata: row {row} holds half of a surrogate pair: repair it")
     _refuse(metadata_problem(text), row)
     return text
+
+
+def _dumps(value: Mapping[str, Any]) -> str:
+    return json.dumps(dict(value), ensure_ascii=False, allow_nan=False, default=_iso)
+
+
+def _refused_field(metadata: Mapping[Any, Any]) -> str | None:
+    """The first field whose value cannot be written as JSON; None where it is a key that cannot."""
+    for name, value in metadata.items():
+        try:
+            _dumps({name: value})
+        except (TypeError, ValueError):
+            return str(name) if isinstance(name, str) else None
+    return None
 
 
 def _check_keys(value: Any) -> None:

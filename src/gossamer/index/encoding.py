@@ -75,7 +75,7 @@ def reload_encoder(settings: Settings, state: Bundle | None, given: EncoderSpec 
         # Raised before loading: nobody should install or download an encoder that cannot be used here.
         raise EncoderMismatchError(
             f"the index was built with the encoder {settings.encoder!r}, and {given!r} gives other vectors: "
-            "open it with the former, or build a new index"
+            "open it with the former, or change its encoder with reencode"
         )
     encoder = _load_trusted(settings.encoder) if given is None else load_encoder(given)
     if is_fitted_encoder(encoder):
@@ -187,7 +187,7 @@ def encoder_dim(encoder: Encoder) -> int | None:
 def _mismatch(settings: Settings, encoder: Encoder) -> EncoderMismatchError:
     return EncoderMismatchError(
         f"the index was built with the encoder {settings.encoder!r} ({settings.fingerprint[:8]}), and {encoder.name!r} "
-        f"({encoder.fingerprint[:8]}) gives other vectors: open it with the former, or build a new index"
+        f"({encoder.fingerprint[:8]}) gives other vectors: open it with the former, or change its encoder with reencode"
     )
 
 

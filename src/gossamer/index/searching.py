@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias, TypedDict
@@ -119,8 +119,8 @@ class SearchOptions:
 
 
 def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) -> tuple[list[str | None], bool]:
-    """The texts of queries, and whether there are several: a list of texts, or a matrix of vectors."""
-    if isinstance(query, list | tuple):
+    """The texts of queries, and whether there are several: a list or column of texts, or a matrix of vectors."""
+    if isinstance(query, Iterable) and not isinstance(query, str | bytes | Mapping):
         return list(query), True
     if isinstance(query, str) and not query.strip() and vector is None:
         raise EmptyTextError("the query is empty: say what to look for, or use documents(where=…) for all that match")
@@ -128,7 +128,7 @@ def as_queries(query: str | Sequence[str] | None, vector: npt.ArrayLike | None) 
         rows = np.shape(vector)[:-1] if vector is not None and query is None else ()
     except ValueError as error:
         raise InputError(f"vector must be a vector or a matrix, but its rows differ in length ({error})") from error
-    return ([None] * rows[0], True) if len(rows) == 1 else ([query], False)  # type: ignore[list-item]
+    return ([None] * rows[0], True) if len(rows) == 1 else ([query], False)
 
 
 def answers(state: IndexState, view: View, queries: Sequence[Query], options: SearchOptions) -> list[Hits]:

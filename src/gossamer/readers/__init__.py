@@ -76,7 +76,8 @@ def read(
     one_of(on_error, "on_error", ("raise", "skip", "auto"))
     if charset is not None and known(charset) is None:
         raise ParameterError(
-            f"charset must be an encoding that contains ASCII, as cp1251 or shift_jis, got {charset!r}"
+            f"charset must be an encoding that contains ASCII, as cp1251 or shift_jis, got {charset!r}: UTF-16 is "
+            "recognised without it"
         )
     given = [paths] if isinstance(paths, str | Path) else paths
     found = find(given, why_unread, glob, follow_links=follow_links)

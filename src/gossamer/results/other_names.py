@@ -13,6 +13,13 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _C = TypeVar("_C", bound=type)
 
+
+class Instead(str):
+    """What to do in place of a name that has no counterpart here."""
+
+    __slots__ = ()
+
+
 _OPEN: Final = "Index.create(path) for a new one, Index.open(path) for one that is there"
 
 _METHODS: Final = {
@@ -92,6 +99,29 @@ _VECTORS: Final = {
 }
 """The same for `VectorIndex`, for which FAISS, hnswlib and scikit-learn have names, too."""
 
+_CLIENT: Final = _METHODS | dict.fromkeys(
+    (
+        *("ids", "documents", "passages", "vectors", "encode", "labels", "outline", "check", "settle", "refresh"),
+        *(
+            "peek",
+            "head",
+            "items",
+            "all",
+            "save",
+            "persist",
+            "dump",
+            "write",
+            "export",
+            "to_pandas",
+            "to_df",
+            "to_list",
+        ),
+        *("add_table", "to_parquet", "backup", "compact", "reencode", "repair"),
+    ),
+    Instead("not over HTTP, open the Index where its folder is"),
+)
+"""The same for clients, which do not have all methods of `Index`."""
+
 _TOPICS: Final = {
     **dict.fromkeys(("get_topic_info", "topic_info", "to_df", "get_document_info"), "to_pandas(), or rows()"),
     **dict.fromkeys(("topics", "groups", "clusters", "get_topics", "get_topic"), "concepts, each with label and terms"),
@@ -121,12 +151,6 @@ _HIT: Final = {
     "topic": "path, from the root to the leaf",
 }
 """The same for `Hit`."""
-
-
-class Instead(str):
-    """What to do in place of an argument that has no counterpart here."""
-
-    __slots__ = ()
 
 
 SEARCH: Final = {
@@ -204,8 +228,9 @@ NEW: Final = {
 def unknown_attribute(owner: object, name: str) -> AttributeError:
     """The error for a name that an object, or a class, does not have."""
     kind = owner.__name__ if isinstance(owner, type) else type(owner).__name__
-    names = {"VectorIndex": _VECTORS, "Topics": _TOPICS, "Hits": _HITS, "Hit": _HIT}.get(kind, _METHODS)
-    hint = f": here it is {names[name]}" if name in names else ""
+    tables = {"VectorIndex": _VECTORS, "Topics": _TOPICS, "Hits": _HITS, "Hit": _HIT}
+    names = _CLIENT if kind in ("Client", "AsyncClient") else tables.get(kind, _METHODS)
+    hint = f": {_told(names[name])}" if name in names else ""
     article = "" if kind in ("Hits", "Topics") else "an " if kind[0] in "AI" else "a "
     if kind == "Hits" and not hint and not name.startswith("_"):
         hint = ": it is a list, take the id, text and score of each hit, or rows()"
@@ -268,6 +293,9 @@ def _hint(
     name = next((name for name in given if name in names), None)
     if name is None or f"unexpected keyword argument {name!r}" not in str(error):
         return None
-    here = names[name] if isinstance(names[name], Instead) else f"here it is {names[name]}"
     called = method.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-    return f"{called}() has no argument {name!r}: {here}"
+    return f"{called}() has no argument {name!r}: {_told(names[name])}"
+
+
+def _told(here: str) -> str:
+    return here if isinstance(here, Instead) else f"here it is {here}"

@@ -4,6 +4,7 @@ import sqlite3
 from typing import Final, Literal, TypeAlias
 
 from gossamer.errors import CorruptError, NotAnIndexError
+from gossamer.files.bundle import MANIFEST
 from gossamer.store import log, rows
 from gossamer.store.database import is_open_here
 from gossamer.store.layout import Layout
@@ -30,7 +31,8 @@ def check_is_index(layout: Layout) -> None:
         return
     if layout.snapshots() or layout.lock.exists():
         raise CorruptError(f"{layout.documents} is missing: restore it from a copy, the rest cannot do without it")
-    raise NotAnIndexError(f"{layout.folder} is not an index: it has no {layout.documents.name}")
+    saved = ", and VectorIndex.load reads what save wrote" if (layout.folder / MANIFEST).exists() else ""
+    raise NotAnIndexError(f"{layout.folder} is not an index: it has no {layout.documents.name}{saved}")
 
 
 def inspect(layout: Layout) -> Files:

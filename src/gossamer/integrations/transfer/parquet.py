@@ -33,6 +33,8 @@ def from_parquet(
     parquet = library("pyarrow.parquet", "Reading Parquet", "parquet")
     try:
         file = parquet.ParquetFile(path)
+    except FileNotFoundError as error:
+        raise DiskError(f"there is no Parquet file at {path}") from error
     except (OSError, ValueError) as error:  # what pyarrow raises for files that are none of Parquet's
         raise DiskError(f"{path} cannot be read as Parquet: {error}") from error
     with file:
@@ -82,9 +84,9 @@ class Columns:
         self._id = "id" if id is None and "id" in names else id
         for name in filter(None, (self._text, self._vector, self._id)):
             if name not in names:
-                raise ParameterError(
-                    f"{where} has no column {name!r}: name those of text, id and vector; it has {', '.join(names)}"
-                )
+                told = f"name those of text, id and vector; it has {', '.join(names)}"
+                without = "" if found else "; rows without vectors are for gossamer index, or Index.add_table"
+                raise ParameterError(f"{where} has no column {name!r}: {told}{without}")
         self._others = [name for name in names if name not in (self._text, self._id, self._vector)]
 
     def rows(self, batch: Any, start: int) -> Rows:
