@@ -142,7 +142,10 @@ def test_parts_of_an_index_before_it_is_whitened(young: Bundle, harm: Callable[[
         VectorIndex.from_bundle(bundle)
 
 
-DEFAULTED = ("unlinked", "to_be_fitted", "whitener", "clock", "center", "fitted_centering", "calibrated_width")
+DEFAULTED = (
+    *("unlinked", "to_be_fitted", "whitener", "clock", "center", "fitted_centering", "calibrated_width"),
+    "entry_version",
+)
 """Settings that older files lack."""
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -216,10 +217,10 @@ def opened(saved: Path) -> Index:
 )
 def test_long_reads_stop_at_their_deadline(saved: Path, call: Any) -> None:
     with opened(saved) as index:
-        before = index.info()
+        before = replace(index.info(), memory={})  # what is computed when it is needed may stay
         with within(0.05), pytest.raises(TooSlowError):
             call(index)
-        assert index.info() == before
+        assert replace(index.info(), memory={}) == before
         assert len(index.search("word1", k=3)) == 3
 
 
