@@ -3,11 +3,9 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, TypeVar, Unpack, overload
-from warnings import warn
 
 from gossamer.client import calls, transport
 from gossamer.client.calls import Call, SearchArguments, SearchOptions, Vector
-from gossamer.errors import UnknownFieldWarning
 from gossamer.results import (
     Concept,
     ConceptChange,
@@ -153,10 +151,7 @@ class Client(transport.BaseClient):
             "min_confidence": min_confidence, "diversity": diversity, "group_by": group_by, "boost": boost,
             "method": method, "text": text,
         }  # fmt: skip
-        found = self._do(calls.search(query, k, vector, options))
-        for message in (found if isinstance(found, Hits) else found[0] if found else Hits()).warnings:
-            warn(message, UnknownFieldWarning, stacklevel=3)  # past the decorator
-        return found
+        return transport.warned(self._do(calls.search(query, k, vector, options)))
 
     def more_like(self, id: str, k: int = 10, **options: Unpack[SearchOptions]) -> Hits:
         """The k documents most like the document `id`, which is left out; `options` are those of `search`."""

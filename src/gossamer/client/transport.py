@@ -8,10 +8,19 @@ import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar
 from urllib.parse import quote
+from warnings import warn
 
 from gossamer import __version__, errors
 from gossamer.client.calls import Call
-from gossamer.errors import ClosedError, MissingExtraError, ParameterError, ServiceError, UnreachableError
+from gossamer.errors import (
+    ClosedError,
+    MissingExtraError,
+    ParameterError,
+    ServiceError,
+    UnknownFieldWarning,
+    UnreachableError,
+)
+from gossamer.results import Hits
 from gossamer.results.other_names import unknown_attribute
 
 if TYPE_CHECKING:
@@ -32,6 +41,14 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 """Seconds before a request is sent again; each pause is twice the one before."""
 
 STREAM: Final = {"Content-Type": "application/x-ndjson"}
+
+
+def warned(found: Hits | list[Hits]) -> Hits | list[Hits]:
+    """The answers of a search, after an `UnknownFieldWarning` for each warning in them; of a list, in the first."""
+    every = [found] if isinstance(found, Hits) else found
+    for message in every[0].warnings if every else ():
+        warn(message, UnknownFieldWarning, stacklevel=4)  # the line that called `search`, past its decorator
+    return found
 
 
 class BaseClient:

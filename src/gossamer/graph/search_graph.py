@@ -392,7 +392,7 @@ def _saved_entry_points(bundle: Bundle, codes: Codes, rows: int) -> EntryPoints:
         leaves=leaves,
     )
     if np.isnan(found.concept_norms).any() or np.isnan(found.part_norms).any():
-        raise CorruptError(f"a saved entry point is at no distance: {CURE}")
+        raise CorruptError(f"the norm of a saved entry point is NaN: {CURE}")
     return found
 
 

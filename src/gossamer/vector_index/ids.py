@@ -100,12 +100,8 @@ class IdMap:
         places = numbers.tolist()
         self._are_numbers = self._are_numbers and places == list(ids)
         self._number_of.update(zip(ids, places, strict=True))
-        first, last = places[0], places[-1]
-        if last - first == len(places) - 1 and bool((np.diff(numbers) == 1).all()):
-            self._id_of[first : last + 1] = ids
-        else:
-            for id, number in zip(ids, places, strict=True):
-                self._id_of[number] = id
+        for id, number in zip(ids, places, strict=True):
+            self._id_of[number] = id
         if isinstance(ids[0], int):
             self._next = max(self._next, 1 + int(np.max(np.asarray(ids))))
 
