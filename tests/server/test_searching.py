@@ -301,3 +301,8 @@ def test_a_map_of_several_parts(service: Running, index: Index) -> None:
     assert found["labels"] == [index.labels([id])[id] for id in found["ids"]]
     problem(service.http.get("/v1/map", params={"root": [parts[0], 999_999]}), 404)
     problem(service.http.get("/v1/map", params={"root": list(range(201))}), 422)
+
+
+def test_a_phrase_that_nobody_wrote_is_told_without_a_warning_of_fields(client: Client) -> None:
+    """Warnings are errors in these tests."""
+    assert "purple cow" in client.search('"purple cow"', 2).warnings[0]

@@ -156,7 +156,7 @@ class AsyncClient(transport.BaseClient):
             "min_confidence": min_confidence, "diversity": diversity, "group_by": group_by, "boost": boost,
             "method": method, "text": text,
         }  # fmt: skip
-        return transport.warned(await self._do(calls.search(query, k, vector, options)))
+        return transport.warned(await self._do(calls.search(query, k, vector, options)), where, group_by, boost)
 
     async def more_like(self, id: str, k: int = 10, **options: Unpack[SearchOptions]) -> Hits:
         """The k documents most like the document `id`, which is left out; `options` are those of `search`."""

@@ -43,10 +43,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
 STREAM: Final = {"Content-Type": "application/x-ndjson"}
 
 
-def warned(found: Hits | list[Hits]) -> Hits | list[Hits]:
-    """The answers of a search, after an `UnknownFieldWarning` for each warning in them; of a list, in the first."""
+def warned(found: Hits | list[Hits], *fields: Any) -> Hits | list[Hits]:
+    """The answers of a search; with an `UnknownFieldWarning` for each warning in the first, if it named `fields`."""
     every = [found] if isinstance(found, Hits) else found
-    for message in every[0].warnings if every else ():
+    for message in every[0].warnings if every and any(fields) else ():  # others are of phrases
         warn(message, UnknownFieldWarning, stacklevel=4)  # the line that called `search`, past its decorator
     return found
 
